@@ -1,0 +1,29 @@
+# lapse: `make` builds build/lapse, `make demo` shows it, `make test` proves it.
+BUILD ?= build
+SANITIZED ?= build-san
+MESON_SAN = -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
+
+.PHONY: all demo test setup sanitized format clean
+
+all: setup
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
+	@ninja -C $(BUILD) --quiet
+
+sanitized: setup
+	@test -f $(SANITIZED)/build.ninja || meson setup $(SANITIZED) $(MESON_SAN) >/dev/null
+	@ninja -C $(SANITIZED) --quiet
+
+demo: all
+	@scripts/demo $(BUILD)/lapse
+
+test: all sanitized
+	@tests/run $(SANITIZED)
+
+setup:
+	@scripts/setup
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) $(SANITIZED)
