@@ -1,0 +1,101 @@
+/* contract: the key table, and YAML -> contract; every error as file:line:column, all of them at once. */
+#ifndef LAPSE_CONTRACT_H
+#define LAPSE_CONTRACT_H
+
+#include "policy.h"
+
+struct scheduler {
+    const char *name;
+    struct span every;    /* SPAN_NEVER when cron is set */
+    const char *cron;     /* NULL: by interval; without the CRON prefix */
+    const char *timezone; /* "UTC" unless given */
+    bool run_on_start;
+    struct span jitter; /* 0: none */
+    bool exclusive;
+    struct span lease;
+    int64_t budget_rows, budget_batches; /* -1: none */
+    struct span budget_time;             /* SPAN_NEVER: none */
+    int window_from, window_to;          /* minutes of the day; -1: always */
+    bool enabled;
+    struct place at;
+};
+
+struct erase {
+    struct ref ref;
+    struct cond *keep; /* NULL: none; COND_IN with prefixes per column */
+};
+struct purge_space {
+    const char *name, *label;
+    struct span delay;
+    struct {
+        const char *reason;
+        struct span span;
+    } * retention;
+    size_t n_retention;
+    const char **only; /* n_only 0 and only NULL: every reason */
+    size_t n_only;
+    struct erase *erases;
+    size_t n_erases;
+    struct place at;
+};
+
+struct unbounded {
+    const char *name, *why;
+    struct place at;
+};
+
+struct contract {
+    struct arena *arena;    /* owns everything below */
+    const char *file;       /* as given */
+    const char *store;      /* the DSN; may hold a password: never print it */
+    const char *own_schema; /* NULL: none */
+    const char *listen;     /* "127.0.0.1:9933"; NULL: serve: off */
+    const char *token_file; /* NULL: none */
+    struct scheduler *schedulers;
+    size_t n_schedulers;
+    struct policy *policies; /* in file order */
+    size_t n_policies;
+    struct purge_space *purges;
+    size_t n_purges;
+    struct unbounded *unbounded;
+    size_t n_unbounded;
+};
+
+/* One thing wrong with the file. text has no file:line:column in front. */
+struct mistake {
+    struct place at;
+    const char *text;
+};
+struct mistakes {
+    struct arena *arena;
+    struct mistake *list; /* in file order */
+    size_t n;
+};
+void mistakes_release(struct mistakes *m);
+
+/* Reads a file. 0: *ret is set. -1 with mistakes->n > 0: the file is wrong, all mistakes listed (at most
+ * a hundred, the last then says so). -1 with mistakes->n == 0: the file could not be read, e says why. */
+int contract_load(const char *path, struct contract **ret, struct mistakes *mistakes, struct err *e);
+/* The same from memory; file is for messages and for store_file. */
+int contract_parse(const char *file, const char *yaml, size_t len, struct contract **ret,
+                   struct mistakes *mistakes, struct err *e);
+void contract_free(struct contract *c);
+void contract_free_p(struct contract **c);
+const struct policy *contract_policy(const struct contract *c, const char *name); /* NULL: none */
+/* The candidate nearest to a misspelt word, or NULL if none is near. Shared by keys, policies and commands.
+ */
+const char *nearest_word(const char *word, const char *const *candidates, size_t n);
+
+/* The key table, for the reference page: one row per key of the language, in the order of the documentation.
+ */
+struct key_doc {
+    const char *section; /* "contract", "scheduler", "policy", "policy.with", … */
+    const char *key;
+    const char *type;     /* "duration", "list of references", … */
+    const char *standard; /* the default, or "" */
+    const char *doc;      /* one sentence */
+    bool not_yet;         /* validated, does not run yet */
+};
+const struct key_doc *contract_keys(size_t *ret_n);
+
+#endif
