@@ -1,0 +1,130 @@
+/* facts: what a live schema says: tables, columns, keys, foreign keys, indexes. Plain data, filled by an
+ * adapter, read by everyone else; lives in one arena. */
+#ifndef LAPSE_FACTS_H
+#define LAPSE_FACTS_H
+
+#include "policy.h"
+
+enum type_class {
+    TYPE_BOOLEAN,
+    TYPE_INTEGER,
+    TYPE_REAL,    /* binary floating point */
+    TYPE_NUMERIC, /* exact decimals */
+    TYPE_TEXT,
+    TYPE_ENUM,
+    TYPE_TIMESTAMPTZ, /* an instant */
+    TYPE_TIMESTAMP,   /* a local time */
+    TYPE_DATE,
+    TYPE_BLOB,
+    TYPE_DYNAMIC, /* SQLite: a column that may hold anything and prefers nothing, or numbers */
+    TYPE_OTHER,   /* uuid, inet, json, … : compared by the engine, written as text */
+};
+
+struct column {
+    const char *name;
+    const char *sql_type; /* as the engine spells it for a cast, without length: "integer", "bpchar",
+                             "public.state" */
+    enum type_class type;
+    bool not_null;
+    const char *collation; /* NULL: the type has none, or the default */
+    const char **labels;   /* TYPE_ENUM */
+    size_t n_labels;
+};
+
+struct index {
+    const char *name;
+    const struct column **columns; /* NULL entry: an expression */
+    size_t n_columns;
+    bool unique;
+    bool partial;
+    const char *predicate; /* partial: its text, or NULL */
+    bool primary;
+};
+
+enum on_delete {
+    ON_DELETE_NO_ACTION,
+    ON_DELETE_RESTRICT,
+    ON_DELETE_CASCADE,
+    ON_DELETE_SET_NULL,
+    ON_DELETE_SET_DEFAULT
+};
+const char *on_delete_name(enum on_delete action); /* "ON DELETE CASCADE" */
+
+/* A foreign key that points at a table. Its child may be a table that is not in the facts. */
+struct fkey {
+    const char *name;                       /* may be "" */
+    const char *child_schema, *child_table; /* schema NULL where the engine has none */
+    const char **child_columns;
+    const char **parent_columns;
+    size_t n;
+    enum on_delete action;
+};
+
+enum table_kind { KIND_TABLE, KIND_PARTITIONED, KIND_VIEW, KIND_FOREIGN, KIND_VIRTUAL };
+
+struct table {
+    const char *schema; /* NULL where the engine has none */
+    const char *name;
+    enum table_kind kind;
+    struct column *columns;
+    size_t n_columns;
+    const struct column *
+        *key;             /* what tells rows apart: the primary key, else a unique key of NOT NULL columns */
+    size_t n_key;         /* 0: no usable key */
+    bool key_may_be_null; /* SQLite: a primary key that admits NULL; such rows are never touched */
+    struct index *indexes;
+    size_t n_indexes;
+    struct fkey *fkeys_in; /* foreign keys that point at this table (or a partition of it) */
+    size_t n_fkeys_in;
+    bool inheritors;                         /* PostgreSQL inheritance: its key does not tell rows apart */
+    bool delete_hooks;                       /* a row trigger or rule may keep a row that is deleted */
+    bool update_hooks;                       /* … that is updated */
+    bool rows_hidden;                        /* row security applies to us */
+    bool may_select, may_delete, may_update; /* privileges */
+    const char *print;                       /* "schema.table" for people */
+};
+
+struct facts {
+    struct arena *arena;
+    struct table **tables; /* those asked for, each once */
+    size_t n_tables;
+    bool folds_lower;           /* bare names also match in lower case (PostgreSQL) */
+    bool ignores_case;          /* names match in any case (SQLite) */
+    const char *create_index;   /* "CREATE INDEX" or "CREATE INDEX CONCURRENTLY" */
+    const char *default_schema; /* where an unqualified name was found first; NULL: no schemas */
+};
+
+struct facts *facts_new(void);
+void facts_free(struct facts *f);
+void facts_free_p(struct facts **f);
+/* How a name matches: exactly; or, when it was not quoted, as the engine folds bare names. */
+bool name_matches(const struct facts *f, const struct name *n, const char *real);
+/* NULL: not in the facts, or no such column. An exact match wins over a folded one. */
+const struct table *facts_table(const struct facts *f, const struct table_name *n);
+const struct column *table_column(const struct facts *f, const struct table *t, const struct name *n);
+/* By its real name. */
+const struct column *column_named(const struct table *t, const char *name);
+bool table_is_key_column(const struct table *t, const struct column *c);
+/* An index (not partial, or partial only by IS NOT NULL of these columns) that leads with these columns, in
+ * any order. */
+const struct index *table_index_on(const struct table *t, const struct column *const *columns, size_t n);
+
+/* What is wrong, or worth saying, about a contract on a schema. */
+enum finding_level { FINDING_ERROR, FINDING_WARNING, FINDING_NOTE };
+struct finding {
+    enum finding_level level;
+    const char *policy; /* NULL: none */
+    struct place at;    /* line 0: the file as a whole */
+    const char *what;
+    const char *fix; /* what to do; "" if nothing */
+};
+struct findings {
+    struct arena *arena; /* borrowed */
+    struct finding *list;
+    size_t n;
+    size_t errors;
+};
+void findings_add(struct findings *f, enum finding_level level, const char *policy, struct place at,
+                  const char *fix, const char *what_fmt, ...) PRINTF(6, 7);
+
+#endif

@@ -1,0 +1,154 @@
+/* plan: (policy, facts, now) -> what to erase and in what order. Pure data, engine-neutral: `plan` prints the
+ * very object that `sweep` executes. */
+#ifndef LAPSE_PLAN_H
+#define LAPSE_PLAN_H
+
+#include "facts.h"
+
+/* How a column holds an instant. */
+enum encoding {
+    TIME_INSTANT, /* timestamptz */
+    TIME_LOCAL,   /* a timestamp in the policy's zone */
+    TIME_DATE,    /* midnight in the policy's zone */
+    TIME_INTEGER, /* a count of unit_us since the epoch */
+    TIME_TEXT,    /* ISO text, with an offset or in the policy's zone */
+};
+struct time_column {
+    const struct column *column;
+    enum encoding encoding;
+    int64_t unit_us;         /* TIME_INTEGER */
+    const struct zone *zone; /* NULL: UTC. Owned by the plan */
+};
+
+/* A value bound as the column's type. */
+enum value_kind { VALUE_NULL, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT, VALUE_BLOB };
+struct value {
+    enum value_kind kind;
+    int64_t integer;
+    double real;
+    const char *text; /* VALUE_TEXT, VALUE_BLOB */
+    size_t len;
+};
+
+enum compare { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE };
+
+/* Child column i equals parent column i. */
+struct join {
+    const struct column **child, **parent;
+    size_t n;
+};
+
+/* A condition over one row ("this row") and, in EXPR_EXISTS, over rows joined to it. Three-valued, as in SQL.
+ */
+enum expr_kind {
+    EXPR_TRUE,
+    EXPR_FALSE,
+    EXPR_AND,
+    EXPR_OR,       /* kids */
+    EXPR_NOT_TRUE, /* kids[0] is false or unknown */
+    EXPR_IS_NULL,
+    EXPR_NOT_NULL, /* column */
+    EXPR_COMPARE,  /* column cmp values[0] */
+    EXPR_IN,       /* column is one of values, none of them NULL */
+    EXPR_NOT_IN,
+    EXPR_LIKE,           /* column against values[0]; case counts on every engine */
+    EXPR_PREFIX,         /* column starts with values[0], byte for byte */
+    EXPR_TIME,           /* time cmp instant; false where the time is unusable; NULL: unknown */
+    EXPR_TIME_KEEP,      /* time cmp instant - keep_column * keep_unit_us; false where keep is NULL or <= 0 */
+    EXPR_TIME_READABLE,  /* the time is NULL or usable */
+    EXPR_EXISTS,         /* a row of table, joined to this one, for which kids[0] (if any) is true */
+    EXPR_SUBTREE_EXISTS, /* this row or a row below it by `join` (same table, any depth): kids[0] is true */
+    EXPR_SQL,            /* sql, in which `this` is this row; true only where it is true */
+};
+struct expr {
+    enum expr_kind kind;
+    const struct expr **kids;
+    size_t n_kids;
+    const struct column *column;
+    enum compare cmp;
+    struct value *values;
+    size_t n_values;
+    struct time_column time;
+    instant at;
+    const struct column *keep_column;
+    int64_t keep_unit_us;
+    const struct table *table;
+    const struct join *joins; /* EXPR_EXISTS: one; EXPR_SUBTREE_EXISTS: every way down */
+    size_t n_joins;
+    const char *sql;
+    struct place at_place; /* EXPR_SQL: where it stands in the contract */
+};
+
+struct detachment {
+    const struct table *table;
+    struct join join; /* the child columns are set to NULL */
+    size_t slot;
+};
+
+/* A table that loses rows because its parent's rows go. The root has no join. */
+struct node {
+    const struct table *table;
+    struct join join;
+    const struct expr *where; /* NULL: all. A row for which it is not true makes the root wait */
+    const struct join *grow;  /* ways down inside this table: the whole subtree goes */
+    size_t n_grow;
+    struct node *kids;
+    size_t n_kids;
+    struct detachment *detach;
+    size_t n_detach;
+    const struct column *
+        *carry; /* what its key set holds: the key first, then what kids, detachments and grow refer to */
+    size_t n_carry;
+    int set;     /* number of its key set, 0 for the root; -1: none, deleted straight by its parent's set */
+    size_t slot; /* where its rows are counted: one slot per table */
+};
+
+struct plan {
+    struct arena *arena; /* owns the plan (facts and policy are borrowed and must outlive it) */
+    const struct policy *policy;
+    const struct facts *facts;
+    instant now;
+    struct node root;
+    int n_sets;
+
+    const struct expr *matches; /* rows, where: the rows the policy speaks of (no time, no guards) */
+    const struct expr *timely;  /* the bound: which of them are old enough */
+    const struct expr *hold;    /* NULL: none. Already "is not true" */
+    const struct expr *free_;   /* NULL: none. after, with-where: nothing to wait for */
+    const struct expr *due;     /* all of the above, sargable parts first */
+    bool judge_again; /* due looks at other rows: judge in a new statement once the rows are locked */
+
+    struct time_column *times; /* the bound's columns */
+    size_t n_times;
+    const struct column **order; /* the cursor: (time column, key), or the key alone */
+    size_t n_order;
+
+    /* For people: the cutoff(s). value NULL: for every row / otherwise. */
+    struct cutoff {
+        const char *value;
+        bool never;
+        instant at;
+    } * cutoffs;
+    size_t n_cutoffs; /* 0: each row says */
+
+    const struct table **slots; /* tables that lose rows, in the order they are emptied; the root's last */
+    size_t n_slots;
+    const struct table **detach_slots;
+    size_t n_detach_slots;
+};
+
+/* NULL when something is wrong; then findings hold at least one error for this policy. */
+struct plan *plan_make(const struct policy *p, const struct facts *f, instant now, struct findings *findings);
+void plan_free(struct plan *p);
+void plan_free_p(struct plan **p);
+/* The tables that must be inspected before plan_make: the policy's own and every one it refers to. Adds to
+ * list. */
+struct table_names {
+    const struct table_name **list;
+    size_t n;
+};
+void plan_tables(const struct policy *p, struct arena *a, struct table_names *names);
+/* Whether a name given for a foreign key's child covers it: the way of `check` to see what is named nowhere.
+ */
+
+#endif

@@ -1,0 +1,117 @@
+/* sql: a plan -> SQL text in a dialect. Pure: no connection, no clock. Each function writes one whole
+ * statement with its parameters; what engines spell differently is asked of the dialect. */
+#ifndef LAPSE_SQL_H
+#define LAPSE_SQL_H
+
+#include "store.h"
+
+/* A parameter: a value, or a column of a key set (all rows of it). */
+struct param {
+    struct value value;   /* set < 0 */
+    const char *sql_type; /* the type to bind it as; NULL: the engine's choice */
+    int set;              /* >= 0: key set number */
+    size_t set_column;    /* index in that set's columns */
+};
+struct stmt {
+    struct text sql;
+    struct param *params; /* placeholder n is params[n - 1] */
+    size_t n_params;
+    struct arena *arena; /* texts of values made for this statement; created on demand */
+};
+void stmt_release(struct stmt *s);
+void stmt_clear(struct stmt *s);
+
+/* What a statement-writing function of a dialect may use. alias is the row's alias, already safe to write. */
+struct dialect {
+    char quote;               /* " or ` */
+    const char *table_prefix; /* written before every table of the contract, e.g. "" */
+
+    /* Writes the placeholder of params[n - 1] where a value is expected: "$3::integer", "?3". */
+    void (*placeholder)(struct stmt *s, size_t n);
+    /* "the row's columns are in key set `set`, column numbers at[]". columns[i] belongs with the set's column
+     * at[i], whose type is types[i]. Single and composite. PostgreSQL binds arrays, SQLite reads a temporary
+     * table. */
+    void (*in_set)(struct stmt *s, const char *alias, const struct column *const *columns, size_t n, int set,
+                   const size_t *at, const struct column *const *types);
+    /* EXPR_TIME: a condition the column's index can serve first, the exact instant after it. False or unknown
+     * where the value is unusable (infinite, unreadable text, another storage class). cmp is LT, LE, GT or
+     * GE. */
+    void (*time_compare)(struct stmt *s, const char *alias, const struct time_column *t, enum compare cmp,
+                         instant at);
+    /* EXPR_TIME_KEEP: time cmp at - keep * unit; false where keep is NULL, <= 0 or so large that the result
+     * lies before 1970. cmp is LT or LE. */
+    void (*time_keep)(struct stmt *s, const char *alias, const struct time_column *t, enum compare cmp,
+                      instant at, const struct column *keep, int64_t keep_unit_us);
+    /* True where the value is NULL or usable; never unknown. */
+    void (*time_readable)(struct stmt *s, const char *alias, const struct time_column *t);
+    /* An expression of the instant in microseconds (integer or exact decimal), NULL where NULL or unusable.
+     * Must not raise an error for any value. */
+    void (*time_value)(struct stmt *s, const char *alias, const struct time_column *t);
+    /* The greatest of several time_value expressions, NULLs ignored. n >= 2. */
+    void (*latest)(struct stmt *s, const char *alias, const struct time_column *t, size_t n);
+    /* column LIKE pattern (% _ and \ as escape, case counts); column begins with prefix (bytes). Columns are
+     * text. */
+    void (*like)(struct stmt *s, const char *alias, const struct column *c, const char *pattern);
+    void (*prefix)(struct stmt *s, const char *alias, const struct column *c, const char *prefix);
+    /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED"; dependents wait instead: " FOR
+     * UPDATE OF …". */
+    void (*lock)(struct stmt *s, const char *alias, bool skip_locked);
+    /* :now in the contract's SQL. */
+    void (*now)(struct stmt *s, instant now);
+    /* How to scan the contract's SQL text. */
+    bool dollar_quotes;     /* $tag$ … $tag$ */
+    bool backslash_strings; /* E'…\'…' */
+    bool nested_comments;
+    bool question_marks_ok;   /* ? is an operator, not a parameter */
+    bool backticks, brackets; /* `name`, [name] quote too */
+};
+
+/* Building blocks, for dialects too. */
+void sql_name(struct stmt *s, const struct dialect *d, const char *name); /* quoted */
+void sql_column(struct stmt *s, const struct dialect *d, const char *alias,
+                const struct column *c); /* alias."c" */
+void sql_table(struct stmt *s, const struct dialect *d, const struct table *t);
+void sql_bind(struct stmt *s, const struct dialect *d, struct value v,
+              const char *sql_type); /* adds it, writes it */
+void sql_bind_integer(struct stmt *s, const struct dialect *d, int64_t i);
+void sql_bind_text(struct stmt *s, const struct dialect *d, const char *text,
+                   const char *sql_type); /* copied */
+size_t sql_bind_set(struct stmt *s, int set, size_t column,
+                    const char *sql_type); /* adds it only; returns n */
+const char *sql_compare(enum compare cmp); /* " < " */
+
+/* Copies a condition of the contract with `this` as alias and :now bound, or says why it may not stand inside
+ * parentheses: a ;, an unbalanced parenthesis, an open string or comment, a parameter other than :now. s may
+ * be NULL to check only. */
+int sql_condition(struct stmt *s, const struct dialect *d, const char *alias, const char *sql, instant now,
+                  struct err *e);
+
+/* The statements of a slice, in the order of execution. Sets are numbered as in the plan; `frontier` is one
+ * more. */
+void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from,
+              int64_t most);
+void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p);
+void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier);
+void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
+void sql_detach(struct stmt *s, const struct dialect *d, const struct node *parent,
+                const struct detachment *t, bool inside);
+void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node *parent,
+                     const struct detachment *t);
+void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                     const struct node *n);
+void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
+void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
+void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
+
+/* Reading. */
+void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p); /* a row, or none */
+void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p,
+                   int64_t most); /* one number */
+/* One row: gone per slot, detached per detach slot, oldest, newest (microseconds or NULL). */
+void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* One row: null_time, unreadable_time, held, waiting. */
+void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p);
+void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, size_t time, int64_t most);
+void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);
+
+#endif

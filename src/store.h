@@ -1,0 +1,102 @@
+/* store: the adapter seam. A store is asked to inspect, to count and to erase slices of plans; it is never
+ * handed SQL. One ops struct per engine; what differs between engines stays behind it. */
+#ifndef LAPSE_STORE_H
+#define LAPSE_STORE_H
+
+#include "plan.h"
+
+/* Where the next slice begins: after these values of plan->order. {0} is the start. Owned by the caller. */
+struct cursor {
+    bool set;
+    struct value *values; /* plan->n_order of them; the bytes of texts are owned too */
+    size_t n;
+};
+void cursor_release(struct cursor *c);
+void cursor_copy(struct cursor *to, const struct cursor *from);
+
+/* What one slice did inside the open transaction; it counts once commit() succeeded. Also filled, as far as
+ * it came, when the slice fails. */
+struct slice {
+    int64_t picked;    /* due rows that were locked; 0: no more due rows beyond the cursor */
+    int64_t *gone;     /* per plan->slots */
+    int64_t *detached; /* per plan->detach_slots */
+    struct cursor end; /* the last row picked: where the next slice begins */
+    char *key;         /* picked == 1: that row, "id=42"; else NULL */
+};
+void slice_init(struct slice *s, const struct plan *p);
+void slice_release(struct slice *s);
+
+/* What a sweep would do now. */
+struct due {
+    int64_t *gone;     /* per plan->slots */
+    int64_t *detached; /* per plan->detach_slots */
+    bool has_range;
+    instant oldest, newest; /* of the roots that would go: the bound's (latest) time */
+    int64_t null_time, unreadable_time, held, waiting; /* rows the policy speaks of that stay, and why */
+};
+void due_init(struct due *d, const struct plan *p);
+void due_release(struct due *d);
+
+/* Values of an integer or text time column as they are, from a bounded sample. */
+struct time_sample {
+    int64_t n;                                       /* not NULL */
+    int64_t unreadable;                              /* text that is no timestamp; another storage class */
+    int64_t plausible_s, plausible_ms, plausible_us; /* integers that lie in 1990 to 2100 when read so */
+    char example[64];                                /* one unreadable or implausible value */
+};
+
+struct store;
+struct store_ops {
+    const char *scheme; /* "sqlite", "postgresql", "mariadb" */
+    /* Opens a connection; reading: it must not be able to write. The DSN may hold a password: never in an
+     * error. */
+    int (*open)(const char *dsn, bool reading, struct store **ret, struct err *e);
+    void (*close)(struct store *s);
+    /* A new connection after ERR_LOST or ERR_COMMIT_UNKNOWN. */
+    int (*reconnect)(struct store *s, struct err *e);
+    /* The database's clock. */
+    int (*now)(struct store *s, instant *ret, struct err *e);
+
+    /* Facts of the tables named; a table that does not exist is simply not in them. */
+    int (*inspect)(struct store *s, const struct table_names *names, struct facts **ret, struct err *e);
+    /* Every ordinary table of the database that is not the engine's own, "schema.table", for coverage. */
+    int (*list_tables)(struct store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
+                       struct err *e);
+    /* Whether the engine accepts the plan's conditions (SQL texts, values of odd types). An error says why
+     * not. */
+    int (*accepts)(struct store *s, const struct plan *p, struct err *e);
+    int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
+    /* Is there a row of the table with this column value? */
+    int (*has_value)(struct store *s, const struct table *t, const struct expr *is, bool *ret, struct err *e);
+
+    /* One consistent look, in a transaction that cannot write. */
+    int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
+    /* Is anything due? One indexed probe. */
+    int (*probe)(struct store *s, const struct plan *p, bool *ret, struct err *e);
+    /* How many due rows there are, counting at most `most` (they may be locked by others). */
+    int (*remaining)(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
+    /* The statements, for people: appended to out. */
+    void (*explain)(struct store *s, const struct plan *p, struct text *out);
+
+    /* A transaction. After any error of slice or commit, call rollback (or undo). */
+    int (*begin)(struct store *s, const struct plan *p, struct err *e);
+    /* Locks up to `most` due rows beyond the cursor, judges again, erases them with all they own. */
+    int (*slice)(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
+                 struct slice *ret, struct err *e);
+    /* Only with batch: null: a slice that failed is undone alone, the transaction goes on. */
+    int (*mark)(struct store *s, struct err *e);
+    int (*undo)(struct store *s, struct err *e);
+    int (*commit)(struct store *s, struct err *e);
+    void (*rollback)(struct store *s);
+};
+struct store {
+    const struct store_ops *ops;
+};
+
+/* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */
+int store_open(const char *dsn, bool reading, struct store **ret, struct err *e);
+void store_close(struct store *s);
+void store_close_p(struct store **s);
+extern const struct store_ops store_sqlite, store_postgres;
+
+#endif
