@@ -380,7 +380,7 @@ class Sql(Case):
         self.where('THIS.n = 1 or "this".n = 2', 1, 2)
 
     def test_question_marks_and_percents(self):
-        self.where("this.name like '%s' or this.name = '?'", 4)
+        self.where("this.name like '%n' or this.name = '?'", 4)
 
 
 class PostgresSql(Case, PostgresTest):
