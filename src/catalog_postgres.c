@@ -78,24 +78,12 @@ static enum type_class class_of(const char *type)
         const char *name;
         enum type_class class;
     } classes[] = {
-        {"bool", TYPE_BOOLEAN},
-        {"int2", TYPE_INTEGER},
-        {"int4", TYPE_INTEGER},
-        {"int8", TYPE_INTEGER},
-        {"float4", TYPE_REAL},
-        {"float8", TYPE_REAL},
-        {"numeric", TYPE_NUMERIC},
-        {"text", TYPE_TEXT},
-        {"varchar", TYPE_TEXT},
-        {"bpchar", TYPE_TEXT},
-        {"char", TYPE_TEXT},
-        {"name", TYPE_TEXT},
-        {"citext", TYPE_TEXT},
-        {"enum", TYPE_ENUM},
-        {"timestamptz", TYPE_TIMESTAMPTZ},
-        {"timestamp", TYPE_TIMESTAMP},
-        {"date", TYPE_DATE},
-        {"bytea", TYPE_BLOB},
+        {"bool", TYPE_BOOLEAN},        {"int2", TYPE_INTEGER}, {"int4", TYPE_INTEGER},
+        {"int8", TYPE_INTEGER},        {"float4", TYPE_REAL},  {"float8", TYPE_REAL},
+        {"numeric", TYPE_NUMERIC},     {"text", TYPE_TEXT},    {"varchar", TYPE_TEXT},
+        {"bpchar", TYPE_TEXT},         {"char", TYPE_TEXT},    {"name", TYPE_TEXT},
+        {"citext", TYPE_TEXT},         {"enum", TYPE_ENUM},    {"timestamptz", TYPE_TIMESTAMPTZ},
+        {"timestamp", TYPE_TIMESTAMP}, {"date", TYPE_DATE},    {"bytea", TYPE_BLOB},
     };
     for (size_t i = 0; i < COUNT_OF(classes); i++)
         if (strcmp(classes[i].name, type) == 0)
@@ -107,8 +95,7 @@ static int read_labels(struct sql_store *s, struct arena *a, const char *type_oi
                        struct err *e)
 {
     AUTO(rows_release) struct rows r = {0};
-    if (ask(s,
-            "SELECT enumlabel FROM pg_catalog.pg_enum WHERE enumtypid = $1::oid ORDER BY enumsortorder",
+    if (ask(s, "SELECT enumlabel FROM pg_catalog.pg_enum WHERE enumtypid = $1::oid ORDER BY enumsortorder",
             &type_oid, 1, &r, e) < 0)
         return -1;
     c->labels = arena_alloc(a, r.n_rows * sizeof(*c->labels));
@@ -228,7 +215,8 @@ static const char fkeys_sql[] =
     "JOIN pg_catalog.pg_constraint k ON k.oid = pointing.oid "
     "JOIN pg_catalog.pg_class c ON c.oid = k.conrelid "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "CROSS JOIN LATERAL pg_catalog.unnest(k.conkey, k.confkey) WITH ORDINALITY AS pair (child, parent, place) "
+    "CROSS JOIN LATERAL pg_catalog.unnest(k.conkey, k.confkey) WITH ORDINALITY AS pair (child, parent, "
+    "place) "
     "JOIN pg_catalog.pg_attribute child ON child.attrelid = k.conrelid AND child.attnum = pair.child "
     "JOIN pg_catalog.pg_attribute parent ON parent.attrelid = k.confrelid AND parent.attnum = pair.parent "
     "WHERE pointing.parent = 0 "

@@ -469,7 +469,7 @@ static void postgres_lock(struct stmt *s, const char *alias, bool skip_locked)
 
 const struct dialect dialect_postgres = {
     .quote = '"',
-    .table_prefix = "",
+    .integer_type = "bigint",
     .placeholder = postgres_placeholder,
     .in_set = postgres_in_set,
     .time_compare = postgres_time_compare,
