@@ -1,9 +1,11 @@
 /* check: one policy against the live schema and the values really there; findings in order. */
-#include "check_parts.h"
+#include "check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "check_parts.h"
 
 /* One policy's plan, and the database to ask about it. */
 struct asking {
@@ -22,34 +24,30 @@ static const struct policy *policy_of(const struct asking *a)
 /* --- errors of the database -------------------------------------------------------------------------------
  */
 
-/* The SQL conditions of the contract inside an expression: how many, and the place of the last. */
-static size_t find_sql(const struct expr *x, struct place *ret)
+/* The places of SQL conditions: the first, and whether there are others. */
+struct sql_places {
+    struct place first;
+    bool several;
+};
+
+static void find_sql(const struct expr *x, struct sql_places *ret)
 {
-    if (!x)
-        return 0;
-    size_t n = x->kind == EXPR_SQL;
-    if (n)
-        *ret = x->at_place;
+    if (x->kind == EXPR_SQL) {
+        struct place at = x->at_place;
+        ret->several |= ret->first.line && (ret->first.line != at.line || ret->first.column != at.column);
+        ret->first = ret->first.line ? ret->first : at;
+    }
     for (size_t i = 0; i < x->n_kids; i++)
-        n += find_sql(x->kids[i], ret);
-    return n;
+        find_sql(x->kids[i], ret);
 }
 
-static size_t find_sql_below(const struct node *node, struct place *ret)
-{
-    size_t n = find_sql(node->where, ret);
-    for (size_t i = 0; i < node->n_kids; i++)
-        n += find_sql_below(&node->kids[i], ret);
-    return n;
-}
-
-/* Of one SQL condition the place is known; of several the database does not say which it means. */
+/* With several SQL conditions the database does not say which one it means. */
 static struct place condition_place(const struct plan *p)
 {
-    struct place at = p->policy->at;
-    if (find_sql(p->due, &at) > 0 || find_sql_below(&p->root, &at) > 0)
-        return at.line ? at : p->policy->at;
-    return p->policy->at;
+    struct sql_places found = {0};
+    if (p->due)
+        find_sql(p->due, &found);
+    return found.first.line && !found.several ? found.first : p->policy->at;
 }
 
 /* 0: the error is about this policy and has become a finding. -1: about more than that. */
@@ -393,6 +391,16 @@ static int check_made(const struct plan *plan, struct store *s, bool thorough, s
     return may_read_all(plan->facts) ? ask_database(&a, e) : 0;
 }
 
+void check_plan(const struct plan *p, bool thorough, struct findings *findings)
+{
+    struct survey s = survey_of(p, findings);
+    check_fkeys(&s);
+    check_access(&s);
+    check_references(&s);
+    if (thorough)
+        check_indexes(&s);
+}
+
 int check_policy(const struct contract *c, const struct policy *p, struct store *s, instant now,
                  bool thorough, struct findings *findings, struct plan **ret_plan, struct facts **ret_facts,
                  struct err *e)
@@ -418,6 +426,20 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     facts = NULL;
     if (!refused)
         plan = NULL;
+    return 0;
+}
+
+int check_coverage(const struct contract *c, struct store *s, bool strict, struct findings *findings,
+                   struct err *e)
+{
+    AUTO(facts_free_p) struct facts *f = NULL;
+    struct table_names none = {0};
+    struct table_name *tables = NULL;
+    size_t n = 0;
+    /* Facts about no table still say how the engine matches names. */
+    if (s->ops->inspect(s, &none, &f, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+        return -1;
+    coverage_judge(c, f, tables, n, strict, findings);
     return 0;
 }
 

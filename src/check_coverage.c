@@ -180,17 +180,3 @@ void coverage_judge(const struct contract *c, const struct facts *f, const struc
     for (size_t i = 0; i < c->n_unbounded; i++)
         check_unbounded(&in, &c->unbounded[i], findings);
 }
-
-int check_coverage(const struct contract *c, struct store *s, bool strict, struct findings *findings,
-                   struct err *e)
-{
-    AUTO(facts_free_p) struct facts *f = NULL;
-    struct table_names none = {0};
-    struct table_name *tables = NULL;
-    size_t n = 0;
-    /* Facts about no table still say how the engine matches names. */
-    if (s->ops->inspect(s, &none, &f, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
-        return -1;
-    coverage_judge(c, f, tables, n, strict, findings);
-    return 0;
-}

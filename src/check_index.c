@@ -58,10 +58,11 @@ static const char *create_index(const struct survey *s, const struct table *t, c
 
 /* --- the due query ------------------------------------------------------------------------------------ */
 
-static bool has_prefix(const struct cond *c)
+/* A prefix or NULL is not one value that an index groups rows by. */
+static bool has_no_value(const struct cond *c)
 {
     for (size_t i = 0; i < c->n_values; i++)
-        if (c->values[i].prefix)
+        if (c->values[i].prefix || c->values[i].null)
             return true;
     return false;
 }
@@ -73,7 +74,7 @@ static void add_pinned(const struct survey *s, const struct cond *c, size_t most
         return;
     for (size_t i = 0; c->op == COND_ALL && i < c->n_kids; i++)
         add_pinned(s, c->kids[i], most, ret);
-    if (c->op != COND_IN || c->n_values > most || has_prefix(c))
+    if (c->op != COND_IN || c->n_values > most || has_no_value(c))
         return;
     const struct column *column = table_column(s->plan->facts, s->plan->root.table, &c->column);
     if (column)

@@ -110,61 +110,14 @@ static struct place detach_place(const struct facts *f, const struct entries *in
     return otherwise;
 }
 
-/* --- `after`, which a plan keeps only as a condition --------------------------------------------- */
-
-static const struct column *parent_by_fkey(const struct fkey *k, const struct table *parent,
-                                           const struct column *child)
+static struct place after_place(const struct facts *f, const struct entries *in, const struct expr *x,
+                                struct place otherwise)
 {
-    for (size_t i = 0; i < k->n; i++)
-        if (strcmp(k->child_columns[i], child->name) == 0)
-            return column_named(parent, k->parent_columns[i]);
-    return NULL;
-}
-
-/* What the foreign key with just these columns points at. */
-static bool parents_by_fkey(const struct table *parent, const struct table *child, struct join *j)
-{
-    for (size_t i = 0; i < parent->n_fkeys_in; i++) {
-        const struct fkey *k = &parent->fkeys_in[i];
-        size_t found = 0;
-        if (k->n != j->n || !fkey_is_from(k, child))
-            continue;
-        while (found < j->n && (j->parent[found] = parent_by_fkey(k, parent, j->child[found])))
-            found++;
-        if (found == j->n)
-            return true;
-    }
-    return false;
-}
-
-static bool find_parents(const struct facts *f, const struct ref *r, const struct table *parent,
-                         const struct table *child, struct join *j)
-{
-    if (r->n_targets == 0 && parents_by_fkey(parent, child, j))
-        return true;
-    if (r->n_targets == 0 && parent->n_key != j->n)
-        return false;
-    for (size_t i = 0; i < j->n; i++) {
-        j->parent[i] = r->n_targets ? table_column(f, parent, &r->targets[i]) : parent->key[i];
-        if (!j->parent[i])
-            return false;
-    }
-    return true;
-}
-
-static bool join_of_ref(struct arena *a, const struct facts *f, const struct ref *r,
-                        const struct table *parent, const struct table *child, struct join *ret)
-{
-    struct join j = {.n = r->n_columns};
-    j.child = arena_alloc(a, j.n * sizeof(*j.child));
-    j.parent = arena_alloc(a, j.n * sizeof(*j.parent));
-    for (size_t i = 0; i < j.n; i++)
-        if (!(j.child[i] = table_column(f, child, &r->columns[i])))
-            return false;
-    if (!find_parents(f, r, parent, child, &j))
-        return false;
-    *ret = j;
-    return true;
+    for (size_t i = 0; i < in->n_after; i++)
+        if ((in->after[i].where != NULL) == (x->n_kids > 0) &&
+            ref_says(f, &in->after[i].ref, x->table, &x->joins[0]))
+            return in->after[i].ref.at;
+    return otherwise;
 }
 
 /* --- the survey ----------------------------------------------------------------------------------- */
@@ -177,14 +130,10 @@ static void add_reference(struct survey *s, struct reference r)
 
 static void survey_after(struct survey *s, const struct loser *l, const struct entries *in)
 {
-    const struct facts *f = s->plan->facts;
-    for (size_t i = 0; i < in->n_after; i++) {
-        const struct ref *r = &in->after[i].ref;
-        struct reference found = {ROLE_AFTER, l, facts_table(f, &r->table), {0}, in->after[i].where != NULL,
-                                  r->at};
-        /* plan_make has refused the names that lead nowhere. */
-        if (found.child && join_of_ref(s->findings->arena, f, r, l->node->table, found.child, &found.join))
-            add_reference(s, found);
+    for (size_t i = 0; i < l->node->n_after; i++) {
+        const struct expr *x = l->node->after[i];
+        add_reference(s, (struct reference){ROLE_AFTER, l, x->table, x->joins[0], x->n_kids > 0,
+                                            after_place(s->plan->facts, in, x, l->at)});
     }
 }
 

@@ -3,7 +3,8 @@
 #ifndef LAPSE_CHECK_PARTS_H
 #define LAPSE_CHECK_PARTS_H
 
-#include "check.h"
+#include "contract.h"
+#include "store.h"
 
 /* A node of the plan: a table that loses rows, and the `with` entry that says so. */
 struct loser {
@@ -52,9 +53,11 @@ const char *column_words(struct arena *a, const struct column *const *columns, s
 
 /* The parts of check_plan. */
 void check_fkeys(const struct survey *s);
+void check_access(const struct survey *s);
+void check_references(const struct survey *s);
 void check_indexes(const struct survey *s);
 
-/* The pure half of check_coverage: `tables` are real names. f says how names match. */
+/* The pure half of coverage: `tables` are real names. f says how names match. */
 void coverage_judge(const struct contract *c, const struct facts *f, const struct table_name *tables,
                     size_t n_tables, bool strict, struct findings *findings);
 
