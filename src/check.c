@@ -258,39 +258,49 @@ static int check_values(const struct asking *a, const struct cond *c, const stru
 }
 
 /* Booleans and enums cannot be misspelt: making the plan has looked at their values. */
-static int check_states(const struct asking *a, const struct cond *c, struct err *e)
+static int check_states(const struct asking *a, const struct cond *c, const struct expr *in, struct err *e)
 {
     const struct plan *p = a->plan;
-    if (!c || !p->matches)
-        return 0;
     for (size_t i = 0; c->op == COND_ALL && i < c->n_kids; i++)
-        if (check_states(a, c->kids[i], e))
+        if (check_states(a, c->kids[i], in, e))
             return -1;
     if (c->op != COND_IN)
         return 0;
     const struct column *column = table_column(p->facts, p->root.table, &c->column);
     if (!column || column->type == TYPE_ENUM || column->type == TYPE_BOOLEAN)
         return 0;
-    return check_values(a, c, column, p->matches, e);
+    return check_values(a, c, column, in, e);
+}
+
+static int check_keep_states(const struct asking *a, const struct keep *k, struct err *e)
+{
+    struct cond c = {.op = COND_IN, .column = k->column, .n_values = k->n_values, .at = k->at};
+    c.values = arena_alloc(a->findings->arena, (k->n_values + 1) * sizeof(*c.values));
+    for (size_t i = 0; i < k->n_values; i++)
+        c.values[i] = k->values[i].value;
+    return check_states(a, &c, a->plan->timely, e);
 }
 
 /* Of an empty table nothing can be said about states. */
 static int check_all_states(const struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
-    struct expr any = {.kind = EXPR_TRUE};
-    const struct cond *rows = policy_of(a)->rows;
+    const struct expr any = {.kind = EXPR_TRUE};
+    const struct policy *p = policy_of(a);
+    const struct table *t = a->plan->root.table;
     bool has = true;
-    if (!rows)
+    if (!p->rows && p->keep.kind != KEEP_BY)
         return 0;
-    if (a->store->ops->has_value(a->store, a->plan->root.table, &any, &has, &failed))
-        return take_delay(a, &failed, a->plan->root.table->print, e);
-    if (has)
-        return check_states(a, rows, e);
-    findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, rows->at, "",
-                 "%s is empty: whether its rows will have the values of rows cannot be seen",
-                 a->plan->root.table->print);
-    return 0;
+    if (a->store->ops->has_value(a->store, t, &any, &has, &failed))
+        return take_delay(a, &failed, t->print, e);
+    if (!has) {
+        findings_add(a->findings, FINDING_NOTE, p->name, p->rows ? p->rows->at : p->keep.at, "",
+                     "%s is empty: whether its rows will have these values cannot be seen", t->print);
+        return 0;
+    }
+    if (p->rows && check_states(a, p->rows, a->plan->matches, e))
+        return -1;
+    return p->keep.kind == KEEP_BY ? check_keep_states(a, &p->keep, e) : 0;
 }
 
 /* --- NULL and unreadable times
@@ -313,8 +323,7 @@ static void say_some_unreadable(const struct asking *a, const char *how_many)
 {
     findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
                  "correct these values if the rows are to go",
-                 "%s a value of %s that is no time%s: they are never due", how_many, time_words(a),
-                 example_words(a));
+                 "%s a value of %s that is no time%s: never due", how_many, time_words(a), example_words(a));
 }
 
 static const char *row_words(struct arena *a, int64_t n)
@@ -327,8 +336,7 @@ static void say_unusable(const struct asking *a, const struct due *d)
     struct arena *arena = a->findings->arena;
     if (d->null_time > 0)
         findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, policy_of(a)->at, "",
-                     "%s no %s: %s never due", row_words(arena, d->null_time), time_words(a),
-                     d->null_time == 1 ? "it is" : "they are");
+                     "%s no %s (NULL): never due", row_words(arena, d->null_time), time_words(a));
     if (d->unreadable_time > 0)
         say_some_unreadable(a, row_words(arena, d->unreadable_time));
 }
