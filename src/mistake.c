@@ -13,8 +13,13 @@ void mistakes_release(struct mistakes *m)
     *m = (struct mistakes){0};
 }
 
-/* What was read may hold anything, and a long piece of it may be cut inside a character: the text of a mistake
- * is printable and whole UTF-8 all the same. */
+bool mistakes_full(const struct mistakes *m)
+{
+    return m->n >= MOST_KEPT;
+}
+
+/* What was read may hold anything, and a long piece of it may be cut inside a character: the text of a
+ * mistake is printable and whole UTF-8 all the same. */
 static void clean(struct text *t)
 {
     for (size_t i = 0; i < t->len;) {
@@ -30,7 +35,7 @@ static void clean(struct text *t)
 
 void mistakes_add(struct mistakes *m, struct place at, const char *fmt, ...)
 {
-    if (m->n >= MOST_KEPT)
+    if (mistakes_full(m))
         return;
     if (!m->arena)
         m->arena = arena_new();
@@ -44,7 +49,8 @@ void mistakes_add(struct mistakes *m, struct place at, const char *fmt, ...)
     m->list[m->n++] = (struct mistake){at, arena_strndup(m->arena, text_str(&t), t.len)};
 }
 
-/* By place; at one place by text, which puts repetitions (a mistake read through several aliases) together. */
+/* By place; at one place by text, which puts repetitions (a mistake read through several aliases) together.
+ */
 static int compare_mistakes(const void *left, const void *right)
 {
     const struct mistake *a = left, *b = right;

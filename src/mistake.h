@@ -19,6 +19,7 @@ void mistakes_release(struct mistakes *m);
 
 /* Control characters in what was read are shown as '?'. Beyond some thousands, more are not kept. */
 void mistakes_add(struct mistakes *m, struct place at, const char *fmt, ...) PRINTF(3, 4);
+bool mistakes_full(const struct mistakes *m); /* adding more has no effect */
 /* Puts them in file order, each once, and at most a hundred: the last then says how many there are more. */
 void mistakes_settle(struct mistakes *m);
 

@@ -97,6 +97,8 @@ static bool scan_table(struct scan *s, struct table_name *ret)
     return true;
 }
 
+enum { MOST_COLUMNS = 100 }; /* more than any engine's key has */
+
 /* (column, …) */
 static bool scan_columns(struct scan *s, struct name **ret, size_t *ret_n)
 {
@@ -108,7 +110,7 @@ static bool scan_columns(struct scan *s, struct name **ret, size_t *ret_n)
         list = arena_push(s->arena, list, n, sizeof(*list));
         if (!scan_name(s, &list[n++]))
             return false;
-    } while (take(s, ","));
+    } while (n < MOST_COLUMNS && take(s, ","));
     if (!take(s, ")"))
         return false;
     *ret = list;

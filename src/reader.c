@@ -29,7 +29,8 @@ static const char *described(struct reader *r, const struct node *n)
 void reader_wrong(struct reader *r, const struct node *n, const char *allowed)
 {
     if (n->kind != NODE_SCALAR || !n->broken)
-        mistakes_add(r->mistakes, n->at, "'%s' must be %s, not %s", shown(r, r->key), allowed, described(r, n));
+        mistakes_add(r->mistakes, n->at, "'%s' must be %s, not %s", shown(r, r->key), allowed,
+                     described(r, n));
 }
 
 /* --- references that YAML cut at a comma ------------------------------------------------------------ */
@@ -105,6 +106,8 @@ static bool in_section(const struct key_doc *k, const char *section)
 
 static void unknown_key(struct reader *r, const char *section, const struct node *key)
 {
+    if (mistakes_full(r->mistakes))
+        return;
     const char **words = NULL;
     size_t n = 0;
     AUTO(text_release) struct text all = {0};
@@ -117,9 +120,11 @@ static void unknown_key(struct reader *r, const char *section, const struct node
     }
     const char *near = nearest_word(key->text, words, n);
     if (near)
-        mistakes_add(r->mistakes, key->at, "unknown key '%s' (did you mean '%s'?)", shown(r, key->text), near);
+        mistakes_add(r->mistakes, key->at, "unknown key '%s' (did you mean '%s'?)", shown(r, key->text),
+                     near);
     else
-        mistakes_add(r->mistakes, key->at, "unknown key '%s'; allowed: %s", shown(r, key->text), text_str(&all));
+        mistakes_add(r->mistakes, key->at, "unknown key '%s'; allowed: %s", shown(r, key->text),
+                     text_str(&all));
 }
 
 static const struct key_doc *find_key(struct reader *r, const char *section, const char *key)
@@ -143,7 +148,8 @@ static void read_key(struct reader *r, const struct key_doc *k, const struct nod
     const char *outer = r->key;
     r->key = k->key;
     char *start = base;
-    k->read(r, value, start + k->offset, k->count_offset ? (size_t *)(void *)(start + k->count_offset) : NULL);
+    k->read(r, value, start + k->offset,
+            k->count_offset ? (size_t *)(void *)(start + k->count_offset) : NULL);
     r->key = outer;
 }
 
@@ -181,11 +187,13 @@ bool reader_map(struct reader *r, const struct node *n, const char *allowed)
         return false;
     }
     if (n->n_pairs == 0)
-        mistakes_add(r->mistakes, n->at, "'%s' is an empty map; leave it out or write %s", shown(r, r->key), allowed);
+        mistakes_add(r->mistakes, n->at, "'%s' is an empty map; leave it out or write %s", shown(r, r->key),
+                     allowed);
     return n->n_pairs > 0;
 }
 
-bool reader_section(struct reader *r, const char *section, struct place at, const struct node *map, void *base)
+bool reader_section(struct reader *r, const char *section, struct place at, const struct node *map,
+                    void *base)
 {
     reader_defaults(r, section, base);
     if (!reader_map(r, map, "a map of keys"))
@@ -219,7 +227,8 @@ const struct node **reader_items(struct reader *r, const struct node *n, size_t 
     const struct node **items = NULL;
     size_t n_items = 0;
     if (n->kind == NODE_LIST && n->n_items == 0)
-        mistakes_add(r->mistakes, n->at, "'%s' is an empty list; leave it out or name something", shown(r, r->key));
+        mistakes_add(r->mistakes, n->at, "'%s' is an empty list; leave it out or name something",
+                     shown(r, r->key));
     if (n->kind != NODE_LIST) {
         items = arena_push(r->arena, items, n_items, sizeof(*items));
         items[n_items++] = n;
@@ -289,7 +298,8 @@ void read_bool(struct reader *r, const struct node *n, void *field, size_t *coun
     const char *allowed = "true or false";
     for (size_t i = 0; i < COUNT_OF(slips); i++)
         if (strcasecmp(s, slips[i].word) == 0)
-            allowed = slips[i].value ? "true or false (did you mean true?)" : "true or false (did you mean false?)";
+            allowed =
+                slips[i].value ? "true or false (did you mean true?)" : "true or false (did you mean false?)";
     reader_wrong(r, n, allowed);
 }
 
@@ -336,7 +346,8 @@ static bool parse_decimal(const char *s, double *ret)
     return digit && len <= 18;
 }
 
-static void read_decimal(struct reader *r, const struct node *n, double *field, double most, const char *allowed)
+static void read_decimal(struct reader *r, const struct node *n, double *field, double most,
+                         const char *allowed)
 {
     const char *s = reader_text(r, n, allowed);
     if (!s)
@@ -470,9 +481,14 @@ void read_name(struct reader *r, const struct node *n, void *field, size_t *coun
 
 void read_names(struct reader *r, const struct node *n, void *field, size_t *count)
 {
+    enum { MOST = 100 };
     struct name *list = NULL;
     size_t n_items, n_list = 0;
     const struct node **items = reader_items(r, n, &n_items);
+    if (n_items > MOST) {
+        mistakes_add(r->mistakes, n->at, "'%s' names more than %d columns", r->key, MOST);
+        return;
+    }
     for (size_t i = 0; i < n_items; i++) {
         list = arena_push(r->arena, list, n_list, sizeof(*list));
         read_name(r, items[i], &list[n_list], NULL);

@@ -56,6 +56,12 @@ struct report *report_new(enum report_kind kind, const char *command);
 void report_free(struct report *r);
 struct report_policy *report_add_policy(struct report *r, const struct policy *p);
 
+/* What both ways of showing it need. */
+int64_t report_rows(const struct report_policy *p);                           /* of the policy's own table */
+void report_place(const struct report *r, struct place at, struct text *out); /* "lapse.yaml:12:9" */
+void report_levels(const struct findings *f, size_t ret_count[3]);            /* by enum finding_level */
+size_t report_utf8(const char *s); /* the length of the UTF-8 character s begins with; 0: it is none */
+
 void report_json(const struct report *r, FILE *out);
 /* colour: escape codes allowed; width: of the terminal, 0 when piped. Errors (mistakes, r->error) go to err.
  */

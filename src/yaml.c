@@ -57,7 +57,8 @@ static bool add_variable(struct builder *b, struct place at, const char *inside,
     bool has_default = len >= name_len + 2 && strncmp(inside + name_len, ":-", 2) == 0;
     bool nested = memmem(inside, len, "${", 2) != NULL;
     if (name_len == 0 || nested || (name_len != len && !has_default)) {
-        mistakes_add(b->mistakes, at, "'${' is not followed by NAME} or NAME:-default} (a literal '${' is '$${')");
+        mistakes_add(b->mistakes, at,
+                     "'${' is not followed by NAME} or NAME:-default} (a literal '${' is '$${')");
         return false;
     }
     const char *name = arena_strndup(b->arena, inside, name_len);
@@ -67,8 +68,8 @@ static bool add_variable(struct builder *b, struct place at, const char *inside,
         return true;
     }
     if (!value) {
-        mistakes_add(b->mistakes, at, "the environment variable '%.64s' is not set and ${…} gives no default ':-'",
-                     name);
+        mistakes_add(b->mistakes, at,
+                     "the environment variable '%.64s' is not set and ${…} gives no default ':-'", name);
         return false;
     }
     struct place bad;
@@ -158,10 +159,12 @@ static void apply_tag(struct builder *b, struct node *n, struct fy_token *tag)
         n->quoted = true;
     else if (n->kind == NODE_SCALAR && strcmp(name, "!") == 0)
         n->quoted = true;
-    else if (!((n->kind == NODE_SCALAR &&
-                (!strcmp(kind, "int") || !strcmp(kind, "float") || !strcmp(kind, "bool") || !strcmp(kind, "null"))) ||
-               (n->kind == NODE_LIST && !strcmp(kind, "seq")) || (n->kind == NODE_MAP && !strcmp(kind, "map"))))
-        mistakes_add(b->mistakes, n->at, "the tag '%.64s' is not known here; write the value without a tag", name);
+    else if (!((n->kind == NODE_SCALAR && (!strcmp(kind, "int") || !strcmp(kind, "float") ||
+                                           !strcmp(kind, "bool") || !strcmp(kind, "null"))) ||
+               (n->kind == NODE_LIST && !strcmp(kind, "seq")) ||
+               (n->kind == NODE_MAP && !strcmp(kind, "map"))))
+        mistakes_add(b->mistakes, n->at, "the tag '%.64s' is not known here; write the value without a tag",
+                     name);
 }
 
 static void close_map(struct builder *b, struct node *map);
@@ -220,8 +223,9 @@ static void on_scalar(struct builder *b, struct fy_event *event)
     }
     const char *text = replaced(b, at, n->text);
     if (text && !*text && *n->text && !n->quoted) {
-        mistakes_add(b->mistakes, at, "nothing is left here once ${…} is replaced; put it in quotes if an "
-                                      "empty text is meant");
+        mistakes_add(b->mistakes, at,
+                     "nothing is left here once ${…} is replaced; put it in quotes if an "
+                     "empty text is meant");
         text = NULL;
     }
     if (text)

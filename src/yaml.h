@@ -1,5 +1,5 @@
-/* yaml: a file of YAML as a small tree in which every node knows its place. What follows is plain data: aliases
- * are resolved (shared nodes), merge keys merged, ${NAME} replaced from the environment. */
+/* yaml: a file of YAML as a small tree in which every node knows its place. What follows is plain data:
+ * aliases are resolved (shared nodes), merge keys merged, ${NAME} replaced from the environment. */
 #ifndef LAPSE_YAML_H
 #define LAPSE_YAML_H
 
@@ -39,9 +39,9 @@ struct pair {
  * tree there may be mistakes too. Prints nothing; never fails in another way. */
 struct node *yaml_parse(struct arena *a, const char *yaml, size_t len, struct mistakes *mistakes);
 
-bool node_is_null(const struct node *n);                                 /* plain and empty, ~ or null */
-const struct pair *node_find(const struct node *map, const char *key);   /* NULL: not there */
-struct node *node_plain(struct arena *a, const char *text);              /* as if written plain, nowhere */
-bool yaml_check_text(const char *s, size_t len, struct place *ret_bad);  /* UTF-8 without control characters */
+bool node_is_null(const struct node *n);                                /* plain and empty, ~ or null */
+const struct pair *node_find(const struct node *map, const char *key);  /* NULL: not there */
+struct node *node_plain(struct arena *a, const char *text);             /* as if written plain, nowhere */
+bool yaml_check_text(const char *s, size_t len, struct place *ret_bad); /* UTF-8 without control characters */
 
 #endif
