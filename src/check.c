@@ -391,6 +391,52 @@ static void refuse_not_yet(const struct policy *p, struct findings *findings)
                      p->not_yet[i].key, p->name);
 }
 
+/* "schema.table" and "table" of every table there is. */
+static int all_table_words(struct store *s, struct arena *a, const char ***ret, size_t *ret_n, struct err *e)
+{
+    struct table_name *tables = NULL;
+    size_t n = 0;
+    if (s->ops->list_tables(s, a, &tables, &n, e))
+        return -1;
+    const char **words = arena_alloc(a, (2 * n + 1) * sizeof(*words));
+    for (size_t i = 0; i < n; i++) {
+        words[2 * i] = tables[i].table.text;
+        words[2 * i + 1] = table_words(a, &tables[i]);
+    }
+    *ret = words;
+    *ret_n = 2 * n;
+    return 0;
+}
+
+static void suggest_table(struct findings *findings, size_t from, const struct table_name *name,
+                          const char *near)
+{
+    for (size_t i = from; i < findings->n; i++) {
+        struct finding *f = &findings->list[i];
+        if (f->level == FINDING_ERROR && f->at.line == name->at.line && f->at.column == name->at.column)
+            f->fix = arena_printf(findings->arena, "did you mean '%s'?", near);
+    }
+}
+
+/* Making the plan has complained of tables that are not there (findings `from` on); only the database knows
+ * which there are instead. */
+static int suggest_tables(struct store *s, const struct facts *facts, const struct table_names *names,
+                          struct findings *findings, size_t from, struct err *e)
+{
+    const char **words = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        if (facts_table(facts, names->list[i]))
+            continue;
+        if (!words && all_table_words(s, findings->arena, &words, &n, e))
+            return -1;
+        const char *near = nearest_word(table_words(findings->arena, names->list[i]), words, n);
+        if (near)
+            suggest_table(findings, from, names->list[i], near);
+    }
+    return 0;
+}
+
 static int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
                       struct err *e)
 {
@@ -420,12 +466,14 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     size_t errors = findings->errors;
 
     refuse_not_yet(p, findings);
+    size_t before = findings->n;
     plan_tables(p, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
     if (p->expires.text || p->n_age) /* another bound has no plan yet */
         plan = plan_make(p, facts, now, findings);
-    if (plan && check_made(plan, s, thorough, findings, e))
+    if (plan ? check_made(plan, s, thorough, findings, e)
+             : suggest_tables(s, facts, &names, findings, before, e))
         return -1;
 
     bool refused = findings->errors > errors;
