@@ -59,7 +59,9 @@ static const char *number(int64_t n, char buf[32])
 static const char *duration(int64_t us, char buf[32])
 {
     long long s = us / 1000000;
-    if (us < 1000000)
+    if (us < 1000)
+        snprintf(buf, 32, "<1ms");
+    else if (us < 1000000)
         snprintf(buf, 32, "%lldms", (long long)(us / 1000));
     else if (s < 60)
         snprintf(buf, 32, "%lld.%llds", s, (long long)(us / 100000 % 10));
@@ -220,7 +222,7 @@ static void compose_finished(const struct progress *p, const struct lapse_progre
     add_name(l, now->policy, room < 60 ? room / 2 : room - 30);
     add_part(l, room, done ? now->rows_all ? "" : "nothing due" : now->outcome);
     if (now->rows_all) {
-        snprintf(part, sizeof(part), "%s rows", number(now->rows, a));
+        snprintf(part, sizeof(part), "%s row%s", number(now->rows, a), now->rows == 1 ? "" : "s");
         add_part(l, room, part);
     }
     if (done || now->rows_all)
