@@ -85,6 +85,8 @@ void sql_table(struct stmt *s, const struct dialect *d, const struct table *t)
     if (t->schema) {
         sql_name(s, d, t->schema);
         text_add(&s->sql, ".");
+    } else if (d->table_prefix) {
+        text_add(&s->sql, d->table_prefix);
     }
     sql_name(s, d, t->name);
 }

@@ -23,7 +23,9 @@ void stmt_clear(struct stmt *s);
 
 /* What a statement-writing function of a dialect may use. alias is the row's alias, already safe to write. */
 struct dialect {
-    char quote;               /* " or ` */
+    char quote; /* " or ` */
+    const char
+        *table_prefix; /* before a table that has no schema: "main." keeps temporary tables out; NULL: none */
     const char *integer_type; /* what a plain number is bound as: "bigint"; NULL: needs none */
 
     /* Writes the placeholder of params[n - 1] where a value is expected: "$3::integer", "?3". */
