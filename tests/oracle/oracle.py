@@ -476,7 +476,7 @@ def listed(value):
 class Owner:
     """A level of ownership: a table and what is listed for its rows."""
 
-    def __init__(self, said, table, schema, top=None):
+    def __init__(self, said, table, schema):
         self.table = table
         self.detach = [Ref(d, schema, table) for d in listed(said.get("detach"))]
         self.after = []
