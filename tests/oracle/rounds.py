@@ -125,7 +125,8 @@ class Made:
     def __init__(self, table, types):
         self.table, self.types = table, types       # types: column -> SQL type
         self.uniques, self.foreign_sql, self.options = [], [], []
-        self.suffix = ""
+        self.suffix, self.indexes, self.dropped = "", [], None
+        self.null_key = False
         self.fill = {}          # column -> function of (row so far) -> value
         self.rows = []
 
@@ -177,7 +178,7 @@ class Round:
         self.cutoffs = [self.now]
 
         policy = {}
-        self.bound(policy)
+        self.bound()
         root = self.root = self.new_table("t", attributes=True, times=self.time_encodings,
                                           keyless=False, unique_only=self.chance(0.05))
         policy["table"] = self.table_ref(root)
@@ -199,7 +200,9 @@ class Round:
         self.use(f"batch {'null' if batch is None else batch if batch in (1, 1000, 'default') else '2-5'}")
         self.batch = 10**9 if batch is None else 1000 if batch == "default" else batch
         if self.chance(0.1):
-            policy["label"] = "a label"
+            policy.update(label="a label", invariant="words", also=["more words"])
+        if self.chance(0.1):
+            policy["timeouts"] = {"lock": "5s", "statement": "1m"}
         items = list(policy.items())
         rng.shuffle(items)
         self.policies[f"r{self.seed}"] = dict(items)
@@ -327,6 +330,31 @@ class Round:
             made.suffix = " " + ", ".join(made.options) if made.options else ""
             for o in made.options:
                 self.use(o.lower())
+            if not made.options and self.chance(0.1):
+                made.null_key = True
+                self.use("key not declared NOT NULL")
+        if self.chance(0.1):
+            made.dropped = self.rng.randrange(len(made.table.columns))
+            self.use("dropped column")
+        self.index(made)
+
+    def index(self, made):
+        """Perhaps indexes: on a time, on a state and a time, on references."""
+        columns = list(made.table.columns)
+        state = next(iter(getattr(made, "attributes", {})), None)
+        wanted = []
+        for t in made.times:
+            if self.chance(0.4):
+                wanted.append([t] + ([c for c in made.table.key if c != t] if self.chance(0.3) else []))
+            if state and self.chance(0.2):
+                wanted.append([state, t])
+        if self.chance(0.4):
+            wanted.append(self.rng.sample(columns, min(len(columns), self.pick(1, 2))))
+        for n, index in enumerate(wanted):
+            name = sql_name(f"r{self.seed}_{self.made.index(made)}_i{n}")
+            made.indexes.append(f"CREATE INDEX {name} ON {self.table_sql(made)} ("
+                                + ", ".join(sql_name(c) + self.pick("", "", " DESC") for c in index) + ")")
+            self.use("index")
 
     KEYS = {"sqlite": [("int", "INTEGER"), ("int", "INT"), ("int", "BIGINT"), ("text", "TEXT"), ("text", "VARCHAR(400)")],
             "postgres": [("int", "integer"), ("int", "bigint"), ("int", "smallint"), ("text", "text"),
@@ -548,7 +576,7 @@ class Round:
 
     # --- the bound
 
-    def bound(self, policy):
+    def bound(self):
         rng = self.rng
         kinds = self.ENCODINGS[self.engine]
         if self.chance(0.3):
@@ -755,10 +783,9 @@ class Round:
             self.use("deferred foreign key")
         made.foreign_sql.append(sql)
 
-    def fill_refs(self, made, columns, owner, targets, foreign, p_null, p_dangling, count_rows, only=None):
+    def fill_refs(self, made, columns, owner, targets, foreign, p_null, p_dangling, count_rows):
         """Adds `count_rows` rows that refer to rows of the owner."""
-        whole = [i for i, r in enumerate(owner.rows) if None not in [r[t] for t in targets]]
-        usable = whole if only is None else [i for i in whole if i in only]
+        usable = [i for i, r in enumerate(owner.rows) if None not in [r[t] for t in targets]]
         may_be_null = [made.table.columns[c].nullable for c in columns]
         for _ in range(count_rows):
             row = {}
@@ -1148,8 +1175,10 @@ class Round:
         out = list(self.ddl)
         for m in self.made:
             lines = []
-            for c, column in m.table.columns.items():
-                lines.append(f"{sql_name(c)} {m.types[c]}{'' if column.nullable else ' NOT NULL'}")
+            for i, (c, column) in enumerate(m.table.columns.items()):
+                if i == m.dropped:
+                    lines.append("dropped text")
+                lines.append(f"{sql_name(c)} {m.types[c]}{'' if column.nullable or m.null_key and c in m.table.key else ' NOT NULL'}")
             if m.table.key:
                 lines.append(f"PRIMARY KEY ({', '.join(map(sql_name, m.table.key))})")
             lines += [f"UNIQUE ({', '.join(map(sql_name, u))})" for u in m.uniques]
@@ -1161,6 +1190,9 @@ class Round:
                     schema = f"{sql_name(m.table.schema)}."
                     out.append(f"CREATE TABLE {schema}{part} PARTITION OF {self.table_sql(m)}"
                                f" FOR VALUES WITH (MODULUS 2, REMAINDER {i})")
+            if m.dropped is not None:
+                out.append(f"ALTER TABLE {self.table_sql(m)} DROP COLUMN dropped")
+            out += m.indexes
         return out
 
     def inserts(self):
