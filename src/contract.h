@@ -2,7 +2,8 @@
 #ifndef LAPSE_CONTRACT_H
 #define LAPSE_CONTRACT_H
 
-#include "policy.h"
+#include "key.h"
+#include "mistake.h"
 
 struct scheduler {
     const char *name;
@@ -61,18 +62,6 @@ struct contract {
     size_t n_unbounded;
 };
 
-/* One thing wrong with the file. text has no file:line:column in front. */
-struct mistake {
-    struct place at;
-    const char *text;
-};
-struct mistakes {
-    struct arena *arena;
-    struct mistake *list; /* in file order */
-    size_t n;
-};
-void mistakes_release(struct mistakes *m);
-
 /* Reads a file. 0: *ret is set. -1 with mistakes->n > 0: the file is wrong, all mistakes listed (at most
  * a hundred, the last then says so). -1 with mistakes->n == 0: the file could not be read, e says why. */
 int contract_load(const char *path, struct contract **ret, struct mistakes *mistakes, struct err *e);
@@ -82,20 +71,8 @@ int contract_parse(const char *file, const char *yaml, size_t len, struct contra
 void contract_free(struct contract *c);
 void contract_free_p(struct contract **c);
 const struct policy *contract_policy(const struct contract *c, const char *name); /* NULL: none */
-/* The candidate nearest to a misspelt word, or NULL if none is near. Shared by keys, policies and commands.
- */
-const char *nearest_word(const char *word, const char *const *candidates, size_t n);
-
 /* The key table, for the reference page: one row per key of the language, in the order of the documentation.
  */
-struct key_doc {
-    const char *section; /* "contract", "scheduler", "policy", "policy.with", … */
-    const char *key;
-    const char *type;     /* "duration", "list of references", … */
-    const char *standard; /* the default, or "" */
-    const char *doc;      /* one sentence */
-    bool not_yet;         /* validated, does not run yet */
-};
 const struct key_doc *contract_keys(size_t *ret_n);
 
 #endif
