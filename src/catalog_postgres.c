@@ -309,7 +309,8 @@ static const char table_sql[] =
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),"
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"
     "       enter.may AND pg_catalog.has_any_column_privilege(c.oid, 'UPDATE'),"
-    "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) "
+    "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
+    "       pg_catalog.pg_table_is_visible(c.oid) "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -344,6 +345,7 @@ static void fill_table(struct arena *a, const struct rows *r, struct table *t)
         .may_delete = is_true(cell(r, 0, 8)),
         .may_update = is_true(cell(r, 0, 9)),
         .print = keep(a, cell(r, 0, 10)),
+        .bare = is_true(cell(r, 0, 11)),
     };
 }
 
