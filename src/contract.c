@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* --- the store --------------------------------------------------------------------------------------
+/* --- the store -----------------------------------------------------------------------------------
  * The address may hold a password: no message shows more of it than a scheme. */
 
 #define ALLOWED_STORES "sqlite:PATH, postgresql://…, mariadb://… or mysql://…"
@@ -110,7 +110,7 @@ static void read_store_file(struct reader *r, const struct node *n, void *field,
     *(const char **)field = arena_strdup(r->arena, t.data);
 }
 
-/* --- the rest of the top level ---------------------------------------------------------------------- */
+/* --- the rest of the top level ------------------------------------------------------------------- */
 
 static void read_version(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -194,7 +194,7 @@ static void read_unbounded(struct reader *r, const struct node *n, void *field, 
     *count = n->n_pairs;
 }
 
-/* --- schedulers --------------------------------------------------------------------------------------- */
+/* --- schedulers ---------------------------------------------------------------------------------- */
 
 static bool has_cron_prefix(const char *s)
 {
@@ -326,18 +326,18 @@ static void read_schedulers(struct reader *r, const struct node *n, void *field,
     *count = n->n_pairs;
 }
 
+/* `default` exists without being written: every minute. */
 static void add_default_scheduler(struct reader *r, struct contract *c)
 {
-    c->schedulers = arena_push(r->arena, NULL, 0, sizeof(*c->schedulers));
-    c->n_schedulers = 1;
-    struct scheduler *s = c->schedulers;
+    c->schedulers = arena_push(r->arena, c->schedulers, c->n_schedulers, sizeof(*c->schedulers));
+    struct scheduler *s = &c->schedulers[c->n_schedulers++];
     *s = new_scheduler("default", (struct place){0});
     reader_defaults(r, "scheduler", s);
     s->every = (struct span){SPAN_TIME, 60 * US_PER_S};
     s->run_on_start = true;
 }
 
-/* --- purges --------------------------------------------------------------------------------------------- */
+/* --- purges -------------------------------------------------------------------------------------- */
 
 static void read_retention(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -415,8 +415,7 @@ static void read_purges(struct reader *r, const struct node *n, void *field, siz
     *count = n->n_pairs;
 }
 
-/* --- policies ---------------------------------------------------------------------------------------------
- */
+/* --- policies ------------------------------------------------------------------------------------ */
 
 static void read_policies(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -432,49 +431,45 @@ static void read_policies(struct reader *r, const struct node *n, void *field, s
     *count = n->n_pairs;
 }
 
-static const char *const *scheduler_names(struct reader *r, const struct contract *c)
+static bool has_scheduler(const struct contract *c, const char *name)
+{
+    for (size_t i = 0; i < c->n_schedulers; i++)
+        if (strcmp(c->schedulers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void no_such_scheduler(struct reader *r, const struct contract *c, struct place at, const char *name)
 {
     const char **names = arena_alloc(r->arena, c->n_schedulers * sizeof(*names));
     for (size_t i = 0; i < c->n_schedulers; i++)
         names[i] = c->schedulers[i].name;
-    return names;
-}
-
-static bool is_one_of(const char *word, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(words[i], word) == 0)
-            return true;
-    return false;
+    const char *near = nearest_word(name, names, c->n_schedulers);
+    mistakes_add(r->mistakes, at, "there is no scheduler '%.64s'%s%s%s", name, near ? " (did you mean '" : "",
+                 near ? near : "", near ? "'?)" : "");
 }
 
 /* The scheduler a policy names, else the only one there is, else `default`. Policies stand in the order of
  * the map's pairs. */
 static void resolve_schedulers(struct reader *r, struct contract *c, const struct node *policies)
 {
-    const char *const *names = scheduler_names(r, c);
+    const char *unnamed = c->n_schedulers == 1 ? c->schedulers[0].name : "default";
     for (size_t i = 0; i < c->n_policies && !mistakes_full(r->mistakes); i++) {
         struct policy *p = &c->policies[i];
         const struct node *map = policies->pairs[i].value;
         const struct pair *written = map->kind == NODE_MAP ? node_find(map, "scheduler") : NULL;
         if (!written)
-            p->scheduler = c->n_schedulers == 1 ? names[0] : "default";
-        else if (!p->scheduler)
-            continue; /* a mistake already */
-        if (is_one_of(p->scheduler, names, c->n_schedulers))
+            p->scheduler = unnamed;
+        if (!p->scheduler || has_scheduler(c, p->scheduler))
             continue;
-        const char *near = nearest_word(p->scheduler, names, c->n_schedulers);
-        if (!written)
-            mistakes_add(r->mistakes, p->at,
-                         "policy '%s' names no scheduler, and of several none is 'default'", p->name);
+        if (strcmp(p->scheduler, "default") == 0)
+            add_default_scheduler(r, c);
         else
-            mistakes_add(r->mistakes, written->value->at, "there is no scheduler '%.64s'%s%s%s", p->scheduler,
-                         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+            no_such_scheduler(r, c, written->value->at, p->scheduler);
     }
 }
 
-/* --- the key table
- * ------------------------------------------------------------------------------------------ */
+/* --- the key table ------------------------------------------------------------------------------- */
 
 #define FIELD(type, member) .offset = offsetof(struct type, member)
 #define LIST(type, member)                                                                                   \
@@ -490,7 +485,7 @@ static const struct key_doc keys[] = {
      .read = read_store, FIELD(contract, store)},
     {"contract", "store_file", "path", "", "A file that holds the address of the database, in place of store; a relative path is beside the contract.",
      .read = read_store_file, FIELD(contract, store)},
-    {"contract", "schedulers", "map of schedulers", "", "When policies run; without it there is one, default, every minute.",
+    {"contract", "schedulers", "map of schedulers", "", "When policies run; a scheduler called default, every minute, is there without being written.",
      .read = read_schedulers, LIST(contract, schedulers)},
     {"contract", "policies", "map of policies", "", "What bounds each table; the policies of a scheduler run in this order.",
      .read = read_policies, LIST(contract, policies)},
@@ -535,7 +530,7 @@ static const struct key_doc keys[] = {
 
     {"policy", "table", "table", "", "The base table it bounds, schema-qualified where the engine has schemas.",
      REQUIRED, .read = read_table, FIELD(policy, table)},
-    {"policy", "scheduler", "text", "", "The scheduler that runs it; the only one there is, else default.",
+    {"policy", "scheduler", "text", "", "The scheduler that runs it; unless given the only one there is, else default.",
      .read = read_text, FIELD(policy, scheduler)},
     {"policy", "enabled", "true or false", "true", "false switches it off for now.",
      .read = read_bool, FIELD(policy, enabled)},
@@ -670,8 +665,7 @@ const struct key_doc *contract_keys(size_t *ret_n)
     return keys;
 }
 
-/* --- the file
- * ------------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------ */
 
 static void check_contract(struct reader *r, struct contract *c, const struct node *root)
 {

@@ -39,7 +39,7 @@ struct builder {
         (b)->stopped = true;                                                                                 \
     } while (0)
 
-/* --- ${NAME} ------------------------------------------------------------------------------------ */
+/* --- ${NAME} ------------------------------------------------------------------------------------- */
 
 static size_t name_length(const char *s)
 {
@@ -112,7 +112,7 @@ static const char *replaced(struct builder *b, struct place at, const char *text
     return arena_strndup(b->arena, text_str(&out), out.len);
 }
 
-/* --- building ----------------------------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------------------------------ */
 
 static struct place place_of(struct builder *b, struct fy_event *event)
 {
@@ -281,7 +281,7 @@ static void on_close(struct builder *b, struct fy_event *event)
     attach(b, top.node);
 }
 
-/* --- maps: duplicate and merge keys ------------------------------------------------------------- */
+/* --- maps: duplicate and merge keys -------------------------------------------------------------- */
 
 struct ranked {
     struct pair pair;
@@ -388,7 +388,7 @@ static void close_map(struct builder *b, struct node *map)
     }
 }
 
-/* --- events ------------------------------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------------------------------- */
 
 static void on_event(struct builder *b, struct fy_event *event)
 {
