@@ -322,8 +322,7 @@ static void add_pairs(struct ranked_list *l, const struct node *map, bool merged
 static void merge_from(struct builder *b, struct ranked_list *l, const struct node *source)
 {
     if (source->kind == NODE_MAP) {
-        count_nodes(b, source->at, source->size);
-        add_pairs(l, source, true);
+        add_pairs(l, source, true); /* counted as nodes where it was written, or named by its alias */
     } else {
         mistakes_add(b->mistakes, source->at, "'<<' merges a map or a list of maps, usually *aliases");
     }
@@ -381,8 +380,6 @@ static void close_map(struct builder *b, struct node *map)
     for (size_t i = 0; i < kept; i++) {
         const struct node *value = all.list[i].pair.value;
         map->pairs[i] = all.list[i].pair;
-        if (all.list[i].merged)
-            map->size += value->size + 1;
         if (value->depth >= map->depth)
             map->depth = value->depth + 1;
     }
