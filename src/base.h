@@ -69,7 +69,7 @@ enum err_kind {
 };
 struct err {
     enum err_kind kind;
-    char code[16]; /* the database's own code, "55P03", "SQLITE_BUSY", or "" */
+    char code[32]; /* the database's own code, "55P03", "SQLITE_BUSY", or "" */
     char text[1000];
 };
 #define ERR_INIT                                                                                             \

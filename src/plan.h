@@ -81,7 +81,10 @@ struct expr {
 
 struct detachment {
     const struct table *table;
-    struct join join; /* the child columns are set to NULL */
+    struct join join;
+    const struct column *
+        *emptied; /* those of the child columns that may be NULL and are not part of its key */
+    size_t n_emptied;
     size_t slot;
 };
 
@@ -91,7 +94,11 @@ struct node {
     struct join join;
     const struct expr *where; /* NULL: all. A row for which it is not true makes the root wait */
     const struct join *grow;  /* ways down inside this table: the whole subtree goes */
+    const struct expr *
+        *grow_where; /* per way down: NULL, or what every row below must satisfy, else the root waits */
     size_t n_grow;
+    const struct expr **after; /* EXPR_EXISTS each: while one is true, the row waits */
+    size_t n_after;
     struct node *kids;
     size_t n_kids;
     struct detachment *detach;
@@ -141,6 +148,8 @@ struct plan {
 struct plan *plan_make(const struct policy *p, const struct facts *f, instant now, struct findings *findings);
 void plan_free(struct plan *p);
 void plan_free_p(struct plan **p);
+/* Whether rows of this table are gathered in a key set. */
+bool plan_has_set(const struct plan *p, const struct table *t);
 /* The tables that must be inspected before plan_make: the policy's own and every one it refers to. Adds to
  * list. */
 struct table_names {

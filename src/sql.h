@@ -23,8 +23,10 @@ void stmt_clear(struct stmt *s);
 
 /* What a statement-writing function of a dialect may use. alias is the row's alias, already safe to write. */
 struct dialect {
-    char quote;               /* " or ` */
-    const char *table_prefix; /* written before every table of the contract, e.g. "" */
+    char quote; /* " or ` */
+    const char
+        *table_prefix; /* before a table that has no schema: "main." keeps temporary tables out; NULL: none */
+    const char *integer_type; /* what a plain number is bound as: "bigint"; NULL: needs none */
 
     /* Writes the placeholder of params[n - 1] where a value is expected: "$3::integer", "?3". */
     void (*placeholder)(struct stmt *s, size_t n);
@@ -93,7 +95,8 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier);
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
-void sql_detach(struct stmt *s, const struct dialect *d, const struct node *parent,
+/* outside: rows that stay (these are counted); inside: rows of a set, which go in this very slice. */
+void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
                 const struct detachment *t, bool inside);
 void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node *parent,
                      const struct detachment *t);

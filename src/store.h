@@ -13,6 +13,7 @@ struct cursor {
 };
 void cursor_release(struct cursor *c);
 void cursor_copy(struct cursor *to, const struct cursor *from);
+void cursor_set(struct cursor *c, const struct value *values, size_t n); /* copies; frees what was there */
 
 /* What one slice did inside the open transaction; it counts once commit() succeeded. Also filled, as far as
  * it came, when the slice fails. */
@@ -44,6 +45,9 @@ struct time_sample {
     int64_t plausible_s, plausible_ms, plausible_us; /* integers that lie in 1990 to 2100 when read so */
     char example[64];                                /* one unreadable or implausible value */
 };
+
+/* batch: null: one transaction, in slices of so many rows. */
+enum { SLICE_ALL = 5000 };
 
 struct store;
 struct store_ops {

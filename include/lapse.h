@@ -1,0 +1,105 @@
+/* lapse.h: the public library of lapse, a retention engine for operational tables.
+ *
+ * Load a contract, then check, plan or sweep with it. Each call returns a report, which owns what it shows
+ * and outlives nothing else: free reports before the contract they came from. Nothing here prints by itself,
+ * reads the command line or keeps global state; two threads may work at once as long as each has its own
+ * contract.
+ *
+ *     struct lapse_report *report = NULL;
+ *     struct lapse_contract *contract = lapse_contract_load("lapse.yaml", &report);
+ *     if (contract)
+ *         report = lapse_sweep(contract, NULL);
+ *     lapse_report_text(report, stdout, stderr, 0, 0);
+ *     int code = lapse_report_exit(report);
+ *     lapse_report_free(report);
+ *     lapse_contract_free(contract);
+ */
+#ifndef LAPSE_H
+#define LAPSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LAPSE_PUBLIC __attribute__((visibility("default")))
+
+/* What a command's process should exit with. */
+enum lapse_exit {
+    LAPSE_DONE = 0,        /* also when nothing was due */
+    LAPSE_FAILED = 1,      /* some policy failed, or rows were skipped */
+    LAPSE_BAD_INPUT = 2,   /* bad usage or a bad contract */
+    LAPSE_FINDINGS = 3,    /* check found errors */
+    LAPSE_FUSE = 4,        /* a fuse tripped */
+    LAPSE_UNREACHABLE = 5, /* the database could not be reached */
+    LAPSE_STOPPED = 6,     /* stopped early */
+};
+
+struct lapse_contract;
+struct lapse_report;
+
+LAPSE_PUBLIC const char *lapse_version(void);
+
+/* Reads a contract. NULL when it has mistakes or cannot be read: *ret_report then says which, all of them. On
+ * success *ret_report is untouched. */
+LAPSE_PUBLIC struct lapse_contract *lapse_contract_load(const char *path, struct lapse_report **ret_report);
+LAPSE_PUBLIC void lapse_contract_free(struct lapse_contract *contract);
+
+/* How far a sweep is, after every batch; valid during the call only. */
+struct lapse_progress {
+    const char *policy;
+    size_t number, of;   /* this policy is the number-th (from 1) of so many */
+    int64_t rows;        /* rows of the policy's own table gone so far */
+    int64_t due;         /* rows that were due at the start, -1 when not counted */
+    int64_t rows_all;    /* with the rows that went along */
+    int64_t elapsed_us;  /* since the policy began */
+    int finished;        /* this policy is done: the last call for it */
+    const char *outcome; /* when finished: "done", "failed", "refused", "disabled", "stopped" */
+};
+
+/* All fields may be zero. */
+struct lapse_options {
+    const char *const *policies; /* only these, by name; NULL: all */
+    size_t n_policies;
+    const char *now; /* an ISO time instead of the database's clock; a sweep refuses one that lies ahead */
+    int strict;      /* check: tables that nothing names are errors */
+    int sql;         /* plan: the statements too */
+    int count_first; /* sweep: count what is due first, so that progress knows an end */
+    int (*stop)(void *context); /* sweep: asked before every batch and while waiting; non-zero: stop after the
+                                   batch */
+    void (*progress)(void *context, const struct lapse_progress *progress);
+    void *context;
+};
+
+/* The contract against the live schema. Reads only. */
+LAPSE_PUBLIC struct lapse_report *lapse_check(const struct lapse_contract *c, const struct lapse_options *o);
+/* What a sweep would delete now. Reads only. */
+LAPSE_PUBLIC struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lapse_options *o);
+/* One pass: deletes what is due. */
+LAPSE_PUBLIC struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct lapse_options *o);
+
+LAPSE_PUBLIC enum lapse_exit lapse_report_exit(const struct lapse_report *r);
+/* For people: colour allows escape codes, width is the terminal's (0: not a terminal). Errors go to err. */
+LAPSE_PUBLIC void lapse_report_text(const struct lapse_report *r, FILE *out, FILE *err, int colour,
+                                    int width);
+/* For machines: one JSON object and a newline. */
+LAPSE_PUBLIC void lapse_report_json(const struct lapse_report *r, FILE *out);
+LAPSE_PUBLIC void lapse_report_free(struct lapse_report *r);
+
+/* The language of the contract, one key after the other; NULL at the end. For documentation. */
+struct lapse_key {
+    const char *section, *key, *type, *standard, *doc;
+    int not_yet;
+};
+LAPSE_PUBLIC const struct lapse_key *lapse_contract_key(size_t number, struct lapse_key *ret);
+/* The candidate nearest to a misspelt word, or NULL. */
+LAPSE_PUBLIC const char *lapse_nearest(const char *word, const char *const *candidates, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,46 @@
+/* lapse sweep: one pass, with progress, that ends after the current batch when asked. */
+#include <signal.h>
+
+#include "prog.h"
+
+/* Written by the signal handler: the only state of the program outside its stack. */
+static volatile sig_atomic_t asked_to_stop;
+
+/* The second signal finds the default action and ends the process at once. */
+static void on_stop(int number)
+{
+    (void)number;
+    asked_to_stop = 1;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+}
+
+/* A signal that was ignored when the program began (nohup, a background job) stays ignored. */
+static void catch_signal(int number)
+{
+    struct sigaction old, stop = {.sa_handler = on_stop};
+    sigemptyset(&stop.sa_mask);
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(number, &stop, NULL);
+}
+
+static int stop(void *context)
+{
+    if (asked_to_stop)
+        progress_stopping(context);
+    return asked_to_stop;
+}
+
+int cmd_sweep(const struct call *call)
+{
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
+    struct progress *progress = progress_new(call);
+    int code = report_on(call, lapse_sweep,
+                         (struct lapse_options){.count_first = progress_live(progress),
+                                                .stop = stop,
+                                                .progress = progress ? progress_show : NULL,
+                                                .context = progress});
+    progress_free(progress);
+    return code;
+}

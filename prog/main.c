@@ -1,0 +1,137 @@
+/* lapse: the program. The command table below is its table of contents; a file per command does the rest. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "prog.h"
+
+static const struct command commands[] = {
+    {"check", "", "Hold the contract against the live schema and say what does not fit.",
+     OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
+    {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
+     OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan},
+    {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
+     OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},
+    {"keys", "", "Print the reference of the contract's language, as Markdown.", 0, cmd_keys},
+};
+
+static const struct option options[] = {
+    {OPTION_FILE, 'f', "file", "FILE", "The contract (default: lapse.yaml)."},
+    {OPTION_JSON, 0, "json", NULL, "Print one JSON object instead of text."},
+    {OPTION_NOW, 0, "now", "TIME",
+     "Now, as an ISO time, instead of the database's clock; not ahead for sweep."},
+    {OPTION_STRICT, 0, "strict", NULL, "Tables that the contract does not name are errors."},
+    {OPTION_SQL, 0, "sql", NULL, "Show the statements too."},
+    {OPTION_NO_PROGRESS, 0, "no-progress", NULL, "No progress on standard error."},
+    {OPTION_HELP, 'h', "help", NULL, "Show help, of a command after its name."},
+    {OPTION_VERSION, 'V', "version", NULL, "Show the version."},
+};
+
+/* Planned, not there yet: said so instead of guessing what was meant. */
+static const char *const later[] = {"init",    "run",      "pause",   "resume", "purge",  "ack",
+                                    "explain", "contract", "install", "status", "history"};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+static const struct grammar grammar = {commands,       COUNT(commands), options,
+                                       COUNT(options), later,           COUNT(later)};
+
+static void show_option(const struct option *o)
+{
+    char left[40];
+    snprintf(left, sizeof(left), "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+             o->letter ? ", " : "  ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    printf("  %-20s  %s\n", left, o->help);
+}
+
+static void show_command_help(const struct command *c)
+{
+    printf("usage: lapse [OPTIONS] %s%s%s\n\n%s\n\n", c->name, *c->arguments ? " " : "", c->arguments,
+           c->help);
+    for (size_t i = 0; i < COUNT(options); i++)
+        if ((c->options | OPTION_HELP) & options[i].bit)
+            show_option(&options[i]);
+}
+
+static void show_help(void)
+{
+    printf("lapse %s: a retention engine for operational tables\n\nusage: lapse [-f FILE] COMMAND\n\n",
+           lapse_version());
+    for (size_t i = 0; i < COUNT(commands); i++)
+        printf("  %-20s  %s\n", commands[i].name, commands[i].help);
+    printf("  %-20s  %s\n\n", "help COMMAND", "Say more about one command.");
+    for (size_t i = 0; i < COUNT(options); i++)
+        show_option(&options[i]);
+    printf("\nexit: 0 done, 1 a policy failed, 2 bad usage or contract, 3 check found errors,\n"
+           "      4 a fuse, 5 the database could not be reached, 6 stopped early\n");
+}
+
+/* lapse help [COMMAND] */
+static int help(const struct call *call)
+{
+    if (call->n_names == 0) {
+        show_help();
+        return LAPSE_DONE;
+    }
+    const struct command *c = args_command(&grammar, call->names[0]);
+    if (!c)
+        return LAPSE_BAD_INPUT;
+    show_command_help(c);
+    return LAPSE_DONE;
+}
+
+static int dispatch(int argc, char **argv, struct call *call)
+{
+    if (args_read(&grammar, argc, argv, call) < 0)
+        return LAPSE_BAD_INPUT;
+    if (given(call, OPTION_VERSION)) {
+        printf("lapse %s\n", lapse_version());
+        return LAPSE_DONE;
+    }
+    if (call->command && given(call, OPTION_HELP)) {
+        show_command_help(call->command);
+        return LAPSE_DONE;
+    }
+    if (call->command)
+        return call->command->run(call);
+    if (given(call, OPTION_HELP) || call->n_names)
+        return help(call);
+    fputs("lapse: no command was given; 'lapse --help' lists them\n", stderr);
+    return LAPSE_BAD_INPUT;
+}
+
+/* A standard stream that is closed would give its number to the database's file or socket, and what is
+ * printed would land there. A descriptor that cannot be written to makes the printing fail instead. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
+            abort();
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write */
+}
+
+/* What was printed may still fail to arrive: a full disk, a closed pipe. */
+static int finish(int code)
+{
+    bool failed = ferror(stdout) != 0;
+    errno = 0;
+    failed = fflush(stdout) != 0 || failed;
+    if (!failed)
+        return code;
+    fprintf(stderr, "lapse: cannot write to standard output%s%s\n", errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    return code == LAPSE_DONE ? LAPSE_FAILED : code;
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    struct call call = {.file = "lapse.yaml", .names = calloc((size_t)argc + 1, sizeof(char *))};
+    if (!call.names)
+        abort();
+    int code = finish(dispatch(argc, argv, &call));
+    free(call.names);
+    return code;
+}

@@ -1,0 +1,86 @@
+/* prog: what the files of the program share: the command line as read, the terminal, the progress line. */
+#ifndef PROG_H
+#define PROG_H
+
+#include <stdbool.h>
+
+#include "lapse.h"
+
+/* Options a command may take; a bit each. */
+enum option_bit {
+    OPTION_FILE = 1 << 0,
+    OPTION_JSON = 1 << 1,
+    OPTION_NOW = 1 << 2,
+    OPTION_STRICT = 1 << 3,
+    OPTION_SQL = 1 << 4,
+    OPTION_NO_PROGRESS = 1 << 5,
+    OPTION_HELP = 1 << 6,
+    OPTION_VERSION = 1 << 7,
+};
+struct option {
+    enum option_bit bit;
+    char letter;          /* 0: none */
+    const char *name;     /* without the dashes */
+    const char *argument; /* NULL: takes none */
+    const char *help;
+};
+
+struct call;
+struct command {
+    const char *name;
+    const char *arguments; /* "[POLICY...]", or "" when it takes none */
+    const char *help;      /* one line */
+    unsigned options;      /* of enum option_bit, beside --help */
+    int (*run)(const struct call *call);
+};
+
+/* A command line, read. */
+struct call {
+    const struct command *command;
+    unsigned given; /* the options that were there */
+    const char *file, *now;
+    const char **names; /* the words after the command */
+    size_t n_names;
+};
+
+/* args.c: 0, or -1 after saying on stderr what is wrong. names has room for every word of argv. */
+struct grammar {
+    const struct command *commands;
+    size_t n_commands;
+    const struct option *options;
+    size_t n_options;
+    const char *const *later; /* commands that this version does not have */
+    size_t n_later;
+};
+int args_read(const struct grammar *g, int argc, char **argv, struct call *call);
+const struct command *args_command(const struct grammar *g, const char *name); /* NULL after saying so */
+bool given(const struct call *call, enum option_bit bit);
+
+/* terminal.c: what a stream can show. */
+struct terminal {
+    bool is;     /* a terminal that can redraw a line */
+    bool colour; /* escape codes for colour are welcome */
+    bool utf8;
+};
+struct terminal terminal_of(FILE *stream);
+int terminal_width(FILE *stream); /* columns now; 0: not a terminal */
+
+/* progress.c: lines on stderr while a sweep runs. */
+struct progress;
+struct progress *progress_new(const struct call *call); /* NULL: none is wanted */
+bool progress_live(const struct progress *p);           /* a bar is drawn: it needs to know the end */
+void progress_show(void *progress, const struct lapse_progress *now);
+void progress_stopping(struct progress *p); /* says that it will end after this batch */
+void progress_free(struct progress *p);
+
+/* report.c: loads the contract, does the work, shows the report; the process's exit code. */
+typedef struct lapse_report *work_fn(const struct lapse_contract *contract,
+                                     const struct lapse_options *options);
+int report_on(const struct call *call, work_fn *work, struct lapse_options options);
+
+int cmd_check(const struct call *call);
+int cmd_plan(const struct call *call);
+int cmd_sweep(const struct call *call);
+int cmd_keys(const struct call *call);
+
+#endif

@@ -1,0 +1,539 @@
+/* check: one policy against the live schema and the values really there; findings in order. */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_parts.h"
+
+/* One policy's plan, and the database to ask about it. */
+struct asking {
+    const struct plan *plan;
+    struct store *store;
+    bool thorough;
+    struct findings *findings;
+    char unreadable[sizeof(((struct time_sample *)0)->example)]; /* a time that cannot be read, or "" */
+};
+
+static const struct policy *policy_of(const struct asking *a)
+{
+    return a->plan->policy;
+}
+
+/* --- errors of the database -------------------------------------------------------------------------------
+ */
+
+/* The places of SQL conditions: the first, and whether there are others. */
+struct sql_places {
+    struct place first;
+    bool several;
+};
+
+static void find_sql(const struct expr *x, struct sql_places *ret)
+{
+    if (x->kind == EXPR_SQL) {
+        struct place at = x->at_place;
+        ret->several |= ret->first.line && (ret->first.line != at.line || ret->first.column != at.column);
+        ret->first = ret->first.line ? ret->first : at;
+    }
+    for (size_t i = 0; i < x->n_kids; i++)
+        find_sql(x->kids[i], ret);
+}
+
+/* With several SQL conditions the database does not say which one it means. */
+static struct place condition_place(const struct plan *p)
+{
+    struct sql_places found = {0};
+    if (p->due)
+        find_sql(p->due, &found);
+    return found.first.line && !found.several ? found.first : p->policy->at;
+}
+
+/* 0: the error is about this policy and has become a finding. -1: about more than that. */
+static int take_refusal(const struct asking *a, const struct err *refused, struct err *e)
+{
+    if (refused->kind != ERR_DATABASE && refused->kind != ERR_USAGE && refused->kind != ERR_REFUSED) {
+        if (e)
+            *e = *refused;
+        return -1;
+    }
+    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, condition_place(a->plan),
+                 "correct the condition", "the database does not accept the policy's conditions: %s",
+                 refused->text);
+    return 0;
+}
+
+/* The same for what only advises: no answer in time is worth a note, no more. */
+static int take_delay(const struct asking *a, const struct err *failed, const char *what, struct err *e)
+{
+    if (failed->kind != ERR_TIMEOUT && failed->kind != ERR_BUSY)
+        return take_refusal(a, failed, e);
+    findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, policy_of(a)->at,
+                 "give timeouts: { statement: … } more time", "%s could not be looked at in time: %s", what,
+                 failed->text);
+    return 0;
+}
+
+static int check_accepts(const struct asking *a, struct err *e)
+{
+    struct err refused = ERR_INIT;
+    if (a->store->ops->accepts(a->store, a->plan, &refused) == 0)
+        return 0;
+    return take_refusal(a, &refused, e);
+}
+
+/* --- times against the values really there
+ * ------------------------------------------------------------------ */
+
+static const struct unit {
+    int64_t us;
+    const char *sign, *words;
+} units[] = {
+    {US_PER_S, "s", "seconds"},
+    {US_PER_MS, "ms", "milliseconds"},
+    {1, "us", "microseconds"},
+};
+
+static const struct unit *unit_of(int64_t us)
+{
+    for (size_t i = 0; i < COUNT_OF(units); i++)
+        if (units[i].us == us)
+            return &units[i];
+    return NULL;
+}
+
+static int64_t plausible_in(const struct time_sample *t, const struct unit *u)
+{
+    return u->us == US_PER_S ? t->plausible_s : u->us == US_PER_MS ? t->plausible_ms : t->plausible_us;
+}
+
+static const struct unit *best_unit(const struct time_sample *t, const struct unit *declared)
+{
+    const struct unit *best = declared;
+    for (size_t i = 0; i < COUNT_OF(units); i++)
+        if (plausible_in(t, &units[i]) > plausible_in(t, best))
+            best = &units[i];
+    return best;
+}
+
+/* "1700000000 read as milliseconds is 1970-01-20T…" in parentheses, or nothing if there is no such value. */
+static const char *misreading(struct arena *a, const char *example, const struct unit *declared)
+{
+    char *end = NULL;
+    char buf[WHEN_TEXT_SIZE];
+    int64_t value = strtoll(example, &end, 10), us;
+    if (end == example || *end || !mul_i64(value, declared->us, &us))
+        return "";
+    return arena_printf(a, " (%s read as %s is %s)", example, declared->words, when_format(us, buf));
+}
+
+static void check_unit(const struct asking *a, const struct time_column *t, const struct time_sample *seen)
+{
+    const struct unit *declared = unit_of(t->unit_us);
+    if (!declared)
+        return;
+    const struct unit *best = best_unit(seen, declared);
+    struct arena *arena = a->findings->arena;
+    const char *reading = misreading(arena, seen->example, declared);
+    if (best != declared)
+        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, policy_of(a)->at,
+                     arena_printf(arena, "write unit: %s", best->sign),
+                     "%s: the values look like %s, not %s%s", t->column->name, best->words, declared->words,
+                     reading);
+    else if (a->thorough && seen->n > seen->unreadable && plausible_in(seen, declared) == 0)
+        findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
+                     "see whether the column holds times, and in which unit",
+                     "%s: no value read as %s lies between 1990 and 2100%s", t->column->name, declared->words,
+                     reading);
+}
+
+static void check_readable(struct asking *a, const struct time_column *t, const struct time_sample *seen)
+{
+    if (seen->unreadable == 0)
+        return;
+    if (seen->unreadable < seen->n) {
+        memcpy(a->unreadable, seen->example, sizeof(a->unreadable));
+        return;
+    }
+    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, policy_of(a)->at,
+                 t->encoding == TIME_TEXT
+                     ? "name a column of times; text is read as YYYY-MM-DDTHH:MM:SSZ or YYYY-MM-DD HH:MM:SS"
+                     : "name a column of times",
+                 "%s: none of the %" PRId64 " values looked at is a time (for example '%s'): nothing could "
+                 "ever be due",
+                 t->column->name, seen->n, seen->example);
+}
+
+static int check_times(struct asking *a, struct err *e)
+{
+    const struct plan *p = a->plan;
+    for (size_t i = 0; i < p->n_times; i++) {
+        struct err failed = ERR_INIT;
+        struct time_sample seen = {0};
+        if (p->times[i].encoding != TIME_INTEGER && p->times[i].encoding != TIME_TEXT)
+            continue;
+        if (a->store->ops->sample(a->store, p, i, &seen, &failed)) {
+            if (take_delay(a, &failed, p->times[i].column->name, e))
+                return -1;
+            continue;
+        }
+        check_readable(a, &p->times[i], &seen);
+        if (p->times[i].encoding == TIME_INTEGER)
+            check_unit(a, &p->times[i], &seen);
+    }
+    return 0;
+}
+
+/* --- values of `rows` that no row has
+ * ----------------------------------------------------------------------- */
+
+static const char *value_words(struct arena *a, const struct expr *is)
+{
+    const struct value *v = is->kind == EXPR_IS_NULL ? NULL : &is->values[0];
+    switch (v ? v->kind : VALUE_NULL) {
+    case VALUE_NULL:
+        return "NULL";
+    case VALUE_INTEGER:
+        return arena_printf(a, "%" PRId64, v->integer);
+    case VALUE_REAL:
+        return arena_printf(a, "%.15g", v->real);
+    case VALUE_TEXT:
+        return arena_printf(a, "'%.*s%s'", (int)v->len, v->text, is->kind == EXPR_PREFIX ? "*" : "");
+    case VALUE_BLOB:
+        break;
+    }
+    return "the value given";
+}
+
+/* Where the contract writes the value; a text is found by its letters. */
+static struct place value_place(const struct cond *c, const struct expr *is)
+{
+    for (size_t i = 0; i < c->n_values && is->kind != EXPR_IS_NULL; i++) {
+        const struct value *v = &is->values[0];
+        const char *text = c->values[i].text;
+        if (v->kind == VALUE_TEXT && text && strlen(text) == v->len && memcmp(text, v->text, v->len) == 0)
+            return c->values[i].at;
+    }
+    return c->at;
+}
+
+static int check_value(const struct asking *a, const struct cond *c, const struct expr *is, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    struct arena *arena = a->findings->arena;
+    bool has = true;
+    if (a->store->ops->has_value(a->store, a->plan->root.table, is, &has, &failed))
+        return take_delay(a, &failed, arena_printf(arena, "%s %s", c->column.text, value_words(arena, is)),
+                          e);
+    if (!has)
+        findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, value_place(c, is),
+                     "see whether the value is spelled as the rows have it", "no row has %s %s",
+                     is->column->name, value_words(arena, is));
+    return 0;
+}
+
+/* Finds the values in the plan, where they have the column's type. */
+static int check_values(const struct asking *a, const struct cond *c, const struct column *column,
+                        const struct expr *x, struct err *e)
+{
+    if (x->kind == EXPR_AND || x->kind == EXPR_OR) {
+        for (size_t i = 0; i < x->n_kids; i++)
+            if (check_values(a, c, column, x->kids[i], e))
+                return -1;
+        return 0;
+    }
+    if (x->column != column)
+        return 0;
+    if (x->kind == EXPR_IS_NULL || x->kind == EXPR_PREFIX || (x->kind == EXPR_COMPARE && x->cmp == CMP_EQ))
+        return check_value(a, c, x, e);
+    for (size_t i = 0; x->kind == EXPR_IN && i < x->n_values; i++) {
+        struct expr is = {.kind = EXPR_COMPARE, .column = column, .cmp = CMP_EQ};
+        is.values = &x->values[i];
+        is.n_values = 1;
+        if (check_value(a, c, &is, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Booleans and enums cannot be misspelt: making the plan has looked at their values. */
+static int check_states(const struct asking *a, const struct cond *c, const struct expr *in, struct err *e)
+{
+    const struct plan *p = a->plan;
+    for (size_t i = 0; c->op == COND_ALL && i < c->n_kids; i++)
+        if (check_states(a, c->kids[i], in, e))
+            return -1;
+    if (c->op != COND_IN)
+        return 0;
+    const struct column *column = table_column(p->facts, p->root.table, &c->column);
+    if (!column || column->type == TYPE_ENUM || column->type == TYPE_BOOLEAN)
+        return 0;
+    return check_values(a, c, column, in, e);
+}
+
+static int check_keep_states(const struct asking *a, const struct keep *k, struct err *e)
+{
+    struct cond c = {.op = COND_IN, .column = k->column, .n_values = k->n_values, .at = k->at};
+    c.values = arena_alloc(a->findings->arena, (k->n_values + 1) * sizeof(*c.values));
+    for (size_t i = 0; i < k->n_values; i++)
+        c.values[i] = k->values[i].value;
+    return check_states(a, &c, a->plan->timely, e);
+}
+
+/* Of an empty table nothing can be said about states. */
+static int check_all_states(const struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    const struct expr any = {.kind = EXPR_TRUE};
+    const struct policy *p = policy_of(a);
+    const struct table *t = a->plan->root.table;
+    bool has = true;
+    if (!p->rows && p->keep.kind != KEEP_BY)
+        return 0;
+    if (a->store->ops->has_value(a->store, t, &any, &has, &failed))
+        return take_delay(a, &failed, t->print, e);
+    if (!has) {
+        findings_add(a->findings, FINDING_NOTE, p->name, p->rows ? p->rows->at : p->keep.at, "",
+                     "%s is empty: whether its rows will have these values cannot be seen", t->print);
+        return 0;
+    }
+    if (p->rows && check_states(a, p->rows, a->plan->matches, e))
+        return -1;
+    return p->keep.kind == KEEP_BY ? check_keep_states(a, &p->keep, e) : 0;
+}
+
+/* --- NULL and unreadable times
+ * ------------------------------------------------------------------------------- */
+
+static const char *time_words(const struct asking *a)
+{
+    AUTO(text_release) struct text out = {0};
+    for (size_t i = 0; i < a->plan->n_times; i++)
+        text_addf(&out, "%s%s", i ? ", " : "", a->plan->times[i].column->name);
+    return arena_strdup(a->findings->arena, text_str(&out));
+}
+
+static const char *example_words(const struct asking *a)
+{
+    return *a->unreadable ? arena_printf(a->findings->arena, " (for example '%s')", a->unreadable) : "";
+}
+
+static void say_some_unreadable(const struct asking *a, const char *how_many)
+{
+    findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
+                 "correct these values if the rows are to go",
+                 "%s a value of %s that is no time%s: never due", how_many, time_words(a), example_words(a));
+}
+
+static const char *row_words(struct arena *a, int64_t n)
+{
+    return arena_printf(a, "%" PRId64 " %s", n, n == 1 ? "row has" : "rows have");
+}
+
+static void say_unusable(const struct asking *a, const struct due *d)
+{
+    struct arena *arena = a->findings->arena;
+    if (d->null_time > 0)
+        findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, policy_of(a)->at, "",
+                     "%s no %s (NULL): never due", row_words(arena, d->null_time), time_words(a));
+    if (d->unreadable_time > 0)
+        say_some_unreadable(a, row_words(arena, d->unreadable_time));
+}
+
+static int check_unusable(const struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    AUTO(due_release) struct due d;
+    due_init(&d, a->plan);
+    if (a->store->ops->count(a->store, a->plan, &d, &failed) == 0) {
+        say_unusable(a, &d);
+        return 0;
+    }
+    if (*a->unreadable)
+        say_some_unreadable(a, "some rows have");
+    return take_delay(a, &failed, arena_printf(a->findings->arena, "NULL in %s", time_words(a)), e);
+}
+
+/* --- the policy
+ * ---------------------------------------------------------------------------------------------- */
+
+static int ask_database(struct asking *a, struct err *e)
+{
+    size_t errors = a->findings->errors;
+    if (check_accepts(a, e))
+        return -1;
+    if (a->findings->errors > errors) /* nothing else would be accepted */
+        return 0;
+    if (check_times(a, e))
+        return -1;
+    if (!a->thorough)
+        return 0;
+    if (check_all_states(a, e))
+        return -1;
+    return check_unusable(a, e);
+}
+
+/* Where reading is denied the database would only say so once more. */
+static bool may_read_all(const struct facts *f)
+{
+    for (size_t i = 0; i < f->n_tables; i++)
+        if (!f->tables[i]->may_select || f->tables[i]->rows_hidden)
+            return false;
+    return true;
+}
+
+static void refuse_not_yet(const struct policy *p, struct findings *findings)
+{
+    for (size_t i = 0; i < p->n_not_yet; i++)
+        findings_add(findings, FINDING_ERROR, p->name, p->not_yet[i].at, "take the key out, or the policy",
+                     "'%s' is validated but does not run in this version; policy '%s' is refused",
+                     p->not_yet[i].key, p->name);
+}
+
+/* "schema.table" and "table" of every table there is. */
+static int all_table_words(struct store *s, struct arena *a, const char ***ret, size_t *ret_n, struct err *e)
+{
+    struct table_name *tables = NULL;
+    size_t n = 0;
+    if (s->ops->list_tables(s, a, &tables, &n, e))
+        return -1;
+    const char **words = arena_alloc(a, (2 * n + 1) * sizeof(*words));
+    for (size_t i = 0; i < n; i++) {
+        words[2 * i] = tables[i].table.text;
+        words[2 * i + 1] = table_words(a, &tables[i]);
+    }
+    *ret = words;
+    *ret_n = 2 * n;
+    return 0;
+}
+
+static void suggest_table(struct findings *findings, size_t from, const struct table_name *name,
+                          const char *near)
+{
+    for (size_t i = from; i < findings->n; i++) {
+        struct finding *f = &findings->list[i];
+        if (f->level == FINDING_ERROR && f->at.line == name->at.line && f->at.column == name->at.column)
+            f->fix = arena_printf(findings->arena, "did you mean '%s'?", near);
+    }
+}
+
+/* Making the plan has complained of tables that are not there (findings `from` on); only the database knows
+ * which there are instead. */
+static int suggest_tables(struct store *s, const struct facts *facts, const struct table_names *names,
+                          struct findings *findings, size_t from, struct err *e)
+{
+    const char **words = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        if (facts_table(facts, names->list[i]))
+            continue;
+        if (!words && all_table_words(s, findings->arena, &words, &n, e))
+            return -1;
+        const char *near = nearest_word(table_words(findings->arena, names->list[i]), words, n);
+        if (near)
+            suggest_table(findings, from, names->list[i], near);
+    }
+    return 0;
+}
+
+static int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
+                      struct err *e)
+{
+    struct asking a = {.plan = plan, .store = s, .thorough = thorough, .findings = findings};
+    check_plan(plan, thorough, findings);
+    return may_read_all(plan->facts) ? ask_database(&a, e) : 0;
+}
+
+void check_plan(const struct plan *p, bool thorough, struct findings *findings)
+{
+    struct survey s = survey_of(p, findings);
+    check_fkeys(&s);
+    check_access(&s);
+    check_references(&s);
+    if (thorough)
+        check_indexes(&s);
+}
+
+int check_policy(const struct contract *c, const struct policy *p, struct store *s, instant now,
+                 bool thorough, struct findings *findings, struct plan **ret_plan, struct facts **ret_facts,
+                 struct err *e)
+{
+    (void)c;
+    AUTO(facts_free_p) struct facts *facts = NULL;
+    AUTO(plan_free_p) struct plan *plan = NULL; /* freed before the facts it looks at */
+    struct table_names names = {0};
+    size_t errors = findings->errors;
+
+    refuse_not_yet(p, findings);
+    size_t before = findings->n;
+    plan_tables(p, findings->arena, &names);
+    if (s->ops->inspect(s, &names, &facts, e))
+        return -1;
+    if (p->expires.text || p->n_age) /* another bound has no plan yet */
+        plan = plan_make(p, facts, now, findings);
+    if (plan ? check_made(plan, s, thorough, findings, e)
+             : suggest_tables(s, facts, &names, findings, before, e))
+        return -1;
+
+    bool refused = findings->errors > errors;
+    *ret_plan = refused ? NULL : plan;
+    *ret_facts = facts;
+    facts = NULL;
+    if (!refused)
+        plan = NULL;
+    return 0;
+}
+
+int check_coverage(const struct contract *c, struct store *s, bool strict, struct findings *findings,
+                   struct err *e)
+{
+    AUTO(facts_free_p) struct facts *f = NULL;
+    struct table_names none = {0};
+    struct table_name *tables = NULL;
+    size_t n = 0;
+    /* Facts about no table still say how the engine matches names. */
+    if (s->ops->inspect(s, &none, &f, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+        return -1;
+    coverage_judge(c, f, tables, n, strict, findings);
+    return 0;
+}
+
+/* --- order
+ * --------------------------------------------------------------------------------------------------- */
+
+struct ranked {
+    struct finding finding;
+    size_t rank; /* in the order of adding */
+};
+
+static int compare_int(int a, int b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_ranked(const void *pa, const void *pb)
+{
+    const struct ranked *a = pa, *b = pb;
+    int order = compare_int((int)a->finding.level, (int)b->finding.level);
+    /* What concerns the file as a whole comes after what has a line. */
+    if (!order)
+        order = compare_int(!a->finding.at.line, !b->finding.at.line);
+    if (!order)
+        order = compare_int(a->finding.at.line, b->finding.at.line);
+    if (!order)
+        order = compare_int(a->finding.at.column, b->finding.at.column);
+    return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+void findings_sort(struct findings *f)
+{
+    if (f->n < 2)
+        return;
+    AUTO(mem_free_p) struct ranked *list = mem_grow(NULL, f->n, sizeof(*list));
+    for (size_t i = 0; i < f->n; i++)
+        list[i] = (struct ranked){f->list[i], i};
+    qsort(list, f->n, sizeof(*list), compare_ranked);
+    for (size_t i = 0; i < f->n; i++)
+        f->list[i] = list[i].finding;
+}

@@ -1,0 +1,79 @@
+/* check_access: may this user do what the plan does, does it see every row, and will the rows obey? */
+#include "check_parts.h"
+
+enum { NEED_SELECT = 1, NEED_DELETE = 2, NEED_UPDATE = 4 };
+
+/* What is done to a table, and where the contract first says so. 0: nothing. */
+static int needs(const struct survey *s, const struct table *t, struct place *ret_at)
+{
+    int need = 0;
+    for (size_t i = s->n_references; i-- > 0;) {
+        const struct reference *r = &s->references[i];
+        if (r->child != t)
+            continue;
+        need |= r->role == ROLE_DETACH ? NEED_SELECT | NEED_UPDATE : NEED_SELECT;
+        *ret_at = r->at;
+    }
+    for (size_t i = s->n_losers; i-- > 0;) {
+        if (s->losers[i]->node->table != t)
+            continue;
+        need |= NEED_SELECT | NEED_DELETE | NEED_UPDATE; /* rows are locked, which takes UPDATE */
+        *ret_at = s->losers[i]->at;
+    }
+    return need;
+}
+
+static const char *privilege_words(struct arena *a, int privileges)
+{
+    AUTO(text_release) struct text out = {0};
+    static const char *const names[] = {"SELECT", "DELETE", "UPDATE"};
+    for (int i = 0; i < 3; i++)
+        if (privileges & (1 << i))
+            text_addf(&out, "%s%s", out.len ? ", " : "", names[i]);
+    return arena_strdup(a, text_str(&out));
+}
+
+static void check_table(const struct survey *s, const struct table *t)
+{
+    struct arena *a = s->findings->arena;
+    struct place at = {0};
+    int need = needs(s, t, &at);
+    int have = (t->may_select ? NEED_SELECT : 0) | (t->may_delete ? NEED_DELETE : 0) |
+               (t->may_update ? NEED_UPDATE : 0);
+    if (need & ~have) {
+        const char *missing = privilege_words(a, need & ~have);
+        AUTO(text_release) struct text grant = {0};
+        text_addf(&grant, "GRANT %s ON ", missing);
+        sql_table_words(&grant, t);
+        text_add(&grant, " TO the user that lapse connects as");
+        findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at, text_str(&grant),
+                     "this user has no right to %s on %s%s", missing, t->print,
+                     need & ~have & NEED_UPDATE && need & NEED_DELETE ? " (locking rows takes UPDATE)" : "");
+    }
+    if (need && t->rows_hidden)
+        findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at,
+                     "connect as the owner of the table, or as a user with BYPASSRLS",
+                     "row security hides rows of %s from this user", t->print);
+}
+
+static void check_loser(const struct survey *s, const struct loser *l)
+{
+    const struct table *t = l->node->table;
+    if (t->delete_hooks)
+        findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, l->at, "",
+                     "triggers or rules of %s may keep a row from being deleted: lapse verifies it, and "
+                     "leaves such a row whole",
+                     t->print);
+    if (t->key_may_be_null)
+        findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, l->at,
+                     "declare the key's columns NOT NULL to rule such rows out",
+                     "the key of %s may be NULL: a row without a key is never touched", t->print);
+}
+
+void check_access(const struct survey *s)
+{
+    for (size_t i = 0; i < s->plan->facts->n_tables; i++)
+        check_table(s, s->plan->facts->tables[i]);
+    for (size_t i = 0; i < s->n_losers; i++)
+        check_loser(s, s->losers[i]);
+}

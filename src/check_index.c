@@ -1,0 +1,185 @@
+/* check_index: does an index serve the due query and each reference? If not, the statement that makes one. */
+#include "check_parts.h"
+
+#include <string.h>
+
+struct columns {
+    const struct column **list;
+    size_t n;
+};
+
+static bool has_column(const struct columns *in, const struct column *c)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if (in->list[i] == c)
+            return true;
+    return false;
+}
+
+static void add_column(struct arena *a, struct columns *to, const struct column *c)
+{
+    if (has_column(to, c))
+        return;
+    to->list = arena_push(a, to->list, to->n, sizeof(const struct column *));
+    to->list[to->n++] = c;
+}
+
+/* --- CREATE INDEX ----------------------------------------------------------------------------------- */
+
+/* Engines without schemas want a name for every index; PostgreSQL makes up a free one itself. */
+static void add_index_name(struct text *out, const struct table *t, const struct columns *on)
+{
+    AUTO(text_release) struct text name = {0};
+    text_add(&name, t->name);
+    for (size_t i = 0; i < on->n; i++)
+        text_addf(&name, "_%s", on->list[i]->name);
+    text_add(out, " ");
+    sql_word(out, text_str(&name));
+}
+
+static const char *create_index(const struct survey *s, const struct table *t, const struct columns *on)
+{
+    AUTO(text_release) struct text out = {0};
+    const char *verb = s->plan->facts->create_index;
+    /* PostgreSQL cannot build the index of a partitioned table CONCURRENTLY. */
+    text_add(&out, verb && t->kind != KIND_PARTITIONED ? verb : "CREATE INDEX");
+    if (!t->schema)
+        add_index_name(&out, t, on);
+    text_add(&out, " ON ");
+    sql_table_words(&out, t);
+    text_add(&out, " (");
+    for (size_t i = 0; i < on->n; i++) {
+        text_add(&out, i ? ", " : "");
+        sql_word(&out, on->list[i]->name);
+    }
+    text_add(&out, ")");
+    return arena_strdup(s->findings->arena, text_str(&out));
+}
+
+/* --- the due query ------------------------------------------------------------------------------------ */
+
+/* A prefix or NULL is not one value that an index groups rows by. */
+static bool has_no_value(const struct cond *c)
+{
+    for (size_t i = 0; i < c->n_values; i++)
+        if (c->values[i].prefix || c->values[i].null)
+            return true;
+    return false;
+}
+
+/* Columns that `rows` pins to at most `most` values. */
+static void add_pinned(const struct survey *s, const struct cond *c, size_t most, struct columns *ret)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; c->op == COND_ALL && i < c->n_kids; i++)
+        add_pinned(s, c->kids[i], most, ret);
+    if (c->op != COND_IN || c->n_values > most || has_no_value(c))
+        return;
+    const struct column *column = table_column(s->plan->facts, s->plan->root.table, &c->column);
+    if (column)
+        add_column(s->findings->arena, ret, column);
+}
+
+/* The index may begin with columns that are pinned, then comes the time. */
+static bool index_serves(const struct table *t, const struct index *x, const struct columns *pinned,
+                         const struct column *time)
+{
+    size_t n = 0;
+    while (n < x->n_columns && x->columns[n] != time && x->columns[n] && has_column(pinned, x->columns[n]))
+        n++;
+    if (n == x->n_columns || x->columns[n] != time)
+        return false;
+    return !x->partial || table_index_on(t, x->columns, n + 1) != NULL;
+}
+
+static bool due_is_served(const struct survey *s, const struct column *time)
+{
+    const struct table *t = s->plan->root.table;
+    struct columns pinned = {0};
+    add_pinned(s, s->plan->policy->rows, SIZE_MAX, &pinned);
+    for (size_t i = 0; i < t->n_indexes; i++)
+        if (index_serves(t, &t->indexes[i], &pinned, time))
+            return true;
+    return false;
+}
+
+static const char *due_index(const struct survey *s, const struct column *time)
+{
+    struct arena *a = s->findings->arena;
+    const struct table *t = s->plan->root.table;
+    struct columns on = {0};
+    add_pinned(s, s->plan->policy->rows, 1, &on);
+    add_column(a, &on, time);
+    for (size_t i = 0; i < t->n_key; i++)
+        add_column(a, &on, t->key[i]);
+    return create_index(s, t, &on);
+}
+
+/* With several age columns the latest counts, which no index knows: batches follow the key. */
+static void check_key_walk(const struct survey *s)
+{
+    const struct table *t = s->plan->root.table;
+    struct columns key = {t->key, t->n_key};
+    if (table_index_on(t, t->key, t->n_key))
+        return;
+    findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, s->plan->policy->at,
+                 create_index(s, t, &key),
+                 "no index can serve the latest of several age columns, and none leads with the key of %s: "
+                 "each batch reads the whole table",
+                 t->print);
+}
+
+static void check_due_index(const struct survey *s)
+{
+    const struct plan *p = s->plan;
+    if (p->n_times > 1)
+        check_key_walk(s);
+    if (p->n_times != 1)
+        return;
+    const struct column *time = p->times[0].column;
+    if (!due_is_served(s, time))
+        findings_add(s->findings, FINDING_WARNING, p->policy->name, p->policy->at, due_index(s, time),
+                     "no index of %s serves the search by %s: each batch reads the whole table",
+                     p->root.table->print, time->name);
+}
+
+/* --- references ---------------------------------------------------------------------------------------- */
+
+static bool is_same_search(const struct reference *a, const struct reference *b)
+{
+    struct columns columns = {a->join.child, a->join.n};
+    if (a->child != b->child || a->join.n != b->join.n)
+        return false;
+    for (size_t i = 0; i < b->join.n; i++)
+        if (!has_column(&columns, b->join.child[i]))
+            return false;
+    return true;
+}
+
+static bool is_said_before(const struct survey *s, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_same_search(&s->references[i], &s->references[at]))
+            return true;
+    return false;
+}
+
+static void check_reference_index(const struct survey *s, const struct reference *r)
+{
+    struct columns on = {r->join.child, r->join.n};
+    if (table_index_on(r->child, r->join.child, r->join.n))
+        return;
+    findings_add(s->findings, FINDING_WARNING, s->plan->policy->name, r->at, create_index(s, r->child, &on),
+                 "no index of %s leads with (%s): for each row of %s that is deleted the whole table is read",
+                 r->child->print, column_words(s->findings->arena, on.list, on.n),
+                 r->parent->node->table->print);
+}
+
+void check_indexes(const struct survey *s)
+{
+    check_due_index(s);
+    for (size_t i = 0; i < s->n_references; i++)
+        if (!is_said_before(s, i))
+            check_reference_index(s, &s->references[i]);
+}

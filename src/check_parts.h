@@ -1,0 +1,66 @@
+/* check_parts: what the files of check share: a plan laid out flat, and names as SQL and contracts write
+ * them. Included by check*.c and their tests only. */
+#ifndef LAPSE_CHECK_PARTS_H
+#define LAPSE_CHECK_PARTS_H
+
+#include "contract.h"
+#include "store.h"
+
+/* A node of the plan: a table that loses rows, and the `with` entry that says so. */
+struct loser {
+    const struct node *node;
+    const struct with *with;   /* NULL: the policy's own table */
+    const struct loser *above; /* NULL: the policy's own table */
+    struct place at;
+};
+
+/* A reference of the policy to rows that lose their parent. */
+enum role { ROLE_WITH, ROLE_SUBTREE, ROLE_DETACH, ROLE_AFTER };
+struct reference {
+    enum role role;
+    const struct loser *parent;
+    const struct table *child;
+    struct join join;
+    bool narrowed; /* after: with a `where` */
+    struct place at;
+};
+
+struct survey {
+    const struct plan *plan;
+    struct findings *findings; /* texts are made in its arena */
+    struct loser **losers;     /* the root first */
+    size_t n_losers;
+    struct reference *references;
+    size_t n_references;
+};
+struct survey survey_of(const struct plan *p, struct findings *findings);
+
+bool fkey_is_from(const struct fkey *k, const struct table *child);
+/* Every row the foreign key finds, the join finds too: what is done to the join's rows is done to all. */
+bool join_covers_fkey(const struct join *j, const struct fkey *k);
+/* Every row the join finds, the foreign key watches. */
+bool fkey_protects_join(const struct fkey *k, const struct join *j);
+
+/* A name as SQL wants it: in double quotes unless it is plain, in lower case and not a word of the language.
+ */
+void sql_word(struct text *out, const char *name);
+void sql_table_words(struct text *out, const struct table *t);
+/* "schema.table" as a contract writes it. */
+const char *table_words(struct arena *a, const struct table_name *t);
+/* "table(a, b)" with real names, as a contract writes it. */
+const char *reference_words(struct arena *a, const struct reference *r);
+const char *fkey_words(struct arena *a, const struct fkey *k);
+/* The columns' names with ", " between them. */
+const char *column_words(struct arena *a, const struct column *const *columns, size_t n);
+
+/* The parts of check_plan. */
+void check_fkeys(const struct survey *s);
+void check_access(const struct survey *s);
+void check_references(const struct survey *s);
+void check_indexes(const struct survey *s);
+
+/* The pure half of coverage: `tables` are real names. f says how names match. */
+void coverage_judge(const struct contract *c, const struct facts *f, const struct table_name *tables,
+                    size_t n_tables, bool strict, struct findings *findings);
+
+#endif

@@ -1,0 +1,488 @@
+/* dialect_postgres: how PostgreSQL spells times, key sets, locks and patterns. Pure text.
+ *
+ * Every statement runs with TimeZone UTC and DateStyle ISO, YMD (the connection sees to it), so that a text
+ * without an offset reads as UTC. Patterns and times are bound, never written, so that
+ * standard_conforming_strings does not matter. */
+#include "store_postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The types a parameter is bound as. */
+#define SQL_INSTANT "timestamp with time zone"
+#define SQL_LOCAL   "timestamp without time zone"
+
+/* Texts that when_parse() reads, and no others: the casts behind these patterns cannot fail. */
+#define DATE_PATTERN                                                                                         \
+    "(?!0000)(?:"                                                                                            \
+    "[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"                                              \
+    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"                                                                 \
+    "|02-(?:0[1-9]|1[0-9]|2[0-8]))"                                                                          \
+    "|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
+#define TIME_PATTERN   "[Tt ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]+)?)?"
+#define OFFSET_PATTERN " *(?:[Zz]|[-+](?:0[0-9]|1[0-5])(?::?[0-5][0-9])?)"
+
+static const char pattern_local[] = "^" DATE_PATTERN TIME_PATTERN "$";
+static const char pattern_offset[] = "^" DATE_PATTERN TIME_PATTERN OFFSET_PATTERN "$";
+static const char pattern_any[] = "^" DATE_PATTERN TIME_PATTERN "(?:" OFFSET_PATTERN ")?$";
+/* The digits of a fraction that lie beyond microseconds: taken out, since a cast would round them. */
+static const char pattern_beyond_us[] = "(?<=[.][0-9]{6})[0-9]+";
+
+/* The range in which an instant has a count of microseconds in 64 bits in every zone. Not infinite. */
+static const char *const usable_from = "4713-01-01 BC", *const usable_before = "294247-01-01";
+
+/* The first day that PostgreSQL can hold, in days from 1970. */
+enum { FIRST_DAY = -2440588 };
+
+static void add(struct stmt *s, const char *text)
+{
+    text_add(&s->sql, text);
+}
+
+static void bind_text(struct stmt *s, const char *text, const char *sql_type)
+{
+    sql_bind_text(s, &dialect_postgres, text, sql_type);
+}
+
+static void bind_numeric(struct stmt *s, int64_t i)
+{
+    sql_bind(s, &dialect_postgres, (struct value){.kind = VALUE_INTEGER, .integer = i}, "numeric");
+}
+
+/* alias."column", to be written more than once. The caller frees it. */
+static char *column_text(const char *alias, const struct column *c)
+{
+    AUTO(stmt_release) struct stmt s = {0};
+    sql_column(&s, &dialect_postgres, alias, c);
+    return mem_strdup(text_str(&s.sql));
+}
+
+static bool is_before(enum compare cmp)
+{
+    return cmp == CMP_LT || cmp == CMP_LE;
+}
+
+/* --- times as parameters ------------------------------------------------------------------------ */
+
+/* PostgreSQL's own spelling of a day, with BC where it needs one; days before its first are the first. */
+static void add_day(struct text *t, int64_t days, const char *rest)
+{
+    struct civil d = civil_from_days(days < FIRST_DAY ? FIRST_DAY : days);
+    bool bc = d.year < 1;
+    text_addf(t, "%04lld-%02d-%02d%s%s", (long long)(bc ? 1 - d.year : d.year), d.month, d.day, rest,
+              bc ? " BC" : "");
+}
+
+static void bind_time(struct stmt *s, int64_t us, const char *offset, const char *sql_type)
+{
+    AUTO(text_release) struct text t = {0};
+    char rest[WHEN_TEXT_SIZE];
+    int64_t days = when_floor_div(us, US_PER_DAY), of_day = when_floor_mod(us, US_PER_DAY);
+    int64_t seconds = of_day / US_PER_S;
+    if (days < FIRST_DAY)
+        of_day = seconds = 0;
+    snprintf(rest, sizeof(rest), " %02d:%02d:%02d.%06d%s", (int)(seconds / 3600), (int)(seconds / 60 % 60),
+             (int)(seconds % 60), (int)(of_day % US_PER_S), offset);
+    add_day(&t, days, rest);
+    bind_text(s, text_str(&t), sql_type);
+}
+
+static void bind_instant(struct stmt *s, instant at)
+{
+    bind_time(s, at, "+00", SQL_INSTANT);
+}
+
+static void bind_local(struct stmt *s, int64_t local_us)
+{
+    bind_time(s, local_us, "", SQL_LOCAL);
+}
+
+static void bind_date(struct stmt *s, int64_t days)
+{
+    AUTO(text_release) struct text t = {0};
+    add_day(&t, days, "");
+    bind_text(s, text_str(&t), "date");
+}
+
+/* PostgreSQL reads these four as abbreviations of a fixed offset, not as the zones of that name; what
+ * the zone database links them to is meant. */
+static const char *server_zone(const struct zone *z)
+{
+    static const struct {
+        const char *name, *meant;
+    } shadowed[] = {
+        {"CET", "Europe/Brussels"},
+        {"MET", "Europe/Brussels"},
+        {"EET", "Europe/Athens"},
+        {"WET", "Europe/Lisbon"},
+    };
+    const char *name = z ? zone_name(z) : "UTC";
+    for (size_t i = 0; i < COUNT_OF(shadowed); i++)
+        if (strcmp(shadowed[i].name, name) == 0)
+            return shadowed[i].meant;
+    return name;
+}
+
+/* --- comparing ---------------------------------------------------------------------------------- */
+
+/* What lies outside the values that a column counts as a time: -infinity is before nothing. */
+static void exclude_infinity(struct stmt *s, const char *subject, enum compare cmp)
+{
+    text_addf(&s->sql, is_before(cmp) ? " AND %s > '-infinity'" : " AND %s < 'infinity'", subject);
+}
+
+static void compare_instant(struct stmt *s, const char *subject, enum compare cmp, instant at)
+{
+    add(s, subject);
+    add(s, sql_compare(cmp));
+    bind_instant(s, at);
+}
+
+static struct local_bound local_bound_of(const struct time_column *t, enum compare cmp, instant at)
+{
+    /* What is not < is >=, what is not <= is >. */
+    return zone_bound(t->zone, at, cmp == CMP_LE || cmp == CMP_GT);
+}
+
+/* `subject` against a bound in its own unit (microseconds, days): within it, or beyond it. */
+static void compare_bound(struct stmt *s, const char *subject, const struct local_bound *b, bool within,
+                          void (*bind)(struct stmt *s, int64_t value))
+{
+    bool hole = b->hole_from < b->hole_to;
+    int64_t first = !within && hole ? b->hole_from : b->below;
+    int64_t gap_from = within ? b->hole_from : b->hole_to, gap_to = within ? b->hole_to : b->below;
+    text_addf(&s->sql, "%s %s ", subject, within ? "<" : ">=");
+    bind(s, first);
+    if (!hole)
+        return;
+    text_addf(&s->sql, " AND NOT (%s >= ", subject);
+    bind(s, gap_from);
+    text_addf(&s->sql, " AND %s < ", subject);
+    bind(s, gap_to);
+    add(s, ")");
+}
+
+static int64_t first_day_from(int64_t local_us)
+{
+    return when_floor_div(local_us, US_PER_DAY) + (when_floor_mod(local_us, US_PER_DAY) != 0);
+}
+
+/* The same bound for dates, each of which stands for its midnight. */
+static struct local_bound in_days(struct local_bound b)
+{
+    struct local_bound d = {first_day_from(b.below), 0, 0};
+    if (b.hole_from < b.hole_to) {
+        d.hole_from = first_day_from(b.hole_from);
+        d.hole_to = first_day_from(b.hole_to);
+    }
+    if (d.hole_from < d.hole_to && d.hole_to >= d.below) {
+        d.below = d.hole_from;
+        d.hole_from = d.hole_to = 0;
+    }
+    return d;
+}
+
+/* value * unit cmp at, turned into an exact bound for value. */
+static void compare_integer(struct stmt *s, const char *subject, enum compare cmp, instant at, int64_t unit)
+{
+    int64_t down = when_floor_div(at, unit);
+    bool up = (cmp == CMP_LT || cmp == CMP_GE) && when_floor_mod(at, unit) != 0;
+    text_addf(&s->sql, "%s%s", subject, sql_compare(cmp));
+    sql_bind(s, &dialect_postgres, (struct value){.kind = VALUE_INTEGER, .integer = down + up}, "bigint");
+}
+
+/* --- text times --------------------------------------------------------------------------------- */
+
+/* A text column as its bytes: blanks that pad a char(n) are gone, and patterns work in every collation. */
+static char *exact_text(const char *alias, const struct column *c)
+{
+    AUTO(mem_free_p) char *column = column_text(alias, c);
+    AUTO(text_release) struct text t = {0};
+    text_addf(&t, "%s::text COLLATE \"C\"", column);
+    return mem_strdup(text_str(&t));
+}
+
+static void add_matches(struct stmt *s, const char *exact, const char *pattern)
+{
+    text_addf(&s->sql, "%s ~ ", exact);
+    bind_text(s, pattern, "text");
+}
+
+/* The text as a timestamp. Only behind add_matches(). The caller frees it. */
+static char *text_cast(struct stmt *s, const char *exact, const char *sql_type)
+{
+    AUTO(text_release) struct text t = {0};
+    size_t from = s->sql.len;
+    bind_text(s, pattern_beyond_us, "text");
+    text_addf(&t, "regexp_replace(%s, %s, '')::%s", exact, text_str(&s->sql) + from, sql_type);
+    s->sql.data[s->sql.len = from] = '\0';
+    return mem_strdup(text_str(&t));
+}
+
+/* Texts begin with their date: one further from the cutoff's than any offset can reach needs no closer
+ * look. This is what an index serves, in any collation, since digits sort as digits. */
+static void add_coarse_text(struct stmt *s, const char *alias, const struct column *c, enum compare cmp,
+                            instant at)
+{
+    const char *type = strcmp(c->sql_type, "bpchar") == 0 ? "bpchar" : "text";
+    int64_t days = when_floor_div(at, US_PER_DAY) + (is_before(cmp) ? 2 : -2);
+    if (days < civil_to_days(1, 1, 1) || days > civil_to_days(9999, 12, 31))
+        return;
+    AUTO(text_release) struct text day = {0};
+    add_day(&day, days, "");
+    sql_column(s, &dialect_postgres, alias, c);
+    add(s, is_before(cmp) ? " < " : " > ");
+    bind_text(s, text_str(&day), type);
+    add(s, " AND ");
+}
+
+static void compare_text(struct stmt *s, const char *alias, const struct time_column *t, enum compare cmp,
+                         instant at)
+{
+    bool utc = !t->zone || zone_is_utc(t->zone);
+    AUTO(mem_free_p) char *exact = exact_text(alias, t->column);
+    add_coarse_text(s, alias, t->column, cmp, at);
+    add(s, "CASE WHEN ");
+    add_matches(s, exact, utc ? pattern_any : pattern_offset);
+    add(s, " THEN ");
+    AUTO(mem_free_p) char *as_instant = text_cast(s, exact, SQL_INSTANT);
+    compare_instant(s, as_instant, cmp, at);
+    if (!utc) {
+        struct local_bound bound = local_bound_of(t, cmp, at);
+        add(s, " WHEN ");
+        add_matches(s, exact, pattern_local);
+        add(s, " THEN ");
+        AUTO(mem_free_p) char *as_local = text_cast(s, exact, SQL_LOCAL);
+        compare_bound(s, as_local, &bound, is_before(cmp), bind_local);
+    }
+    add(s, " ELSE false END");
+}
+
+static void postgres_time_compare(struct stmt *s, const char *alias, const struct time_column *t,
+                                  enum compare cmp, instant at)
+{
+    AUTO(mem_free_p) char *column = column_text(alias, t->column);
+    struct local_bound bound;
+    add(s, "(");
+    switch (t->encoding) {
+    case TIME_INSTANT:
+        compare_instant(s, column, cmp, at);
+        exclude_infinity(s, column, cmp);
+        break;
+    case TIME_LOCAL:
+        bound = local_bound_of(t, cmp, at);
+        compare_bound(s, column, &bound, is_before(cmp), bind_local);
+        exclude_infinity(s, column, cmp);
+        break;
+    case TIME_DATE:
+        bound = in_days(local_bound_of(t, cmp, at));
+        compare_bound(s, column, &bound, is_before(cmp), bind_date);
+        exclude_infinity(s, column, cmp);
+        break;
+    case TIME_INTEGER:
+        compare_integer(s, column, cmp, at, t->unit_us);
+        break;
+    case TIME_TEXT:
+        compare_text(s, alias, t, cmp, at);
+        break;
+    }
+    add(s, ")");
+}
+
+/* --- values ------------------------------------------------------------------------------------- */
+
+/* Exact: since PostgreSQL 14 extract() gives a decimal. */
+static void add_microseconds(struct stmt *s, const char *timestamp, const struct zone *local_in)
+{
+    text_addf(&s->sql, "(extract(epoch FROM %s", timestamp);
+    if (local_in) {
+        add(s, " AT TIME ZONE ");
+        bind_text(s, server_zone(local_in), "text");
+    }
+    add(s, ") * 1000000)::bigint");
+}
+
+static void text_value(struct stmt *s, const char *alias, const struct time_column *t)
+{
+    bool utc = !t->zone || zone_is_utc(t->zone);
+    AUTO(mem_free_p) char *exact = exact_text(alias, t->column);
+    add(s, "CASE WHEN ");
+    add_matches(s, exact, utc ? pattern_any : pattern_offset);
+    add(s, " THEN ");
+    AUTO(mem_free_p) char *as_instant = text_cast(s, exact, SQL_INSTANT);
+    add_microseconds(s, as_instant, NULL);
+    if (!utc) {
+        add(s, " WHEN ");
+        add_matches(s, exact, pattern_local);
+        add(s, " THEN ");
+        AUTO(mem_free_p) char *as_local = text_cast(s, exact, SQL_LOCAL);
+        add_microseconds(s, as_local, t->zone);
+    }
+    add(s, " END");
+}
+
+/* A timestamp or date: its zone is applied only where nothing can overflow. */
+static void timestamp_value(struct stmt *s, const char *alias, const struct time_column *t)
+{
+    AUTO(mem_free_p) char *column = column_text(alias, t->column);
+    AUTO(text_release) struct text timestamp = {0};
+    bool utc = !t->zone || zone_is_utc(t->zone);
+    text_addf(&timestamp, "%s%s", column, t->encoding == TIME_DATE ? "::" SQL_LOCAL : "");
+    text_addf(&s->sql, "CASE WHEN %s >= '%s' AND %s < '%s' THEN ", column, usable_from, column,
+              usable_before);
+    add_microseconds(s, text_str(&timestamp), t->encoding == TIME_INSTANT || utc ? NULL : t->zone);
+    add(s, " END");
+}
+
+static void postgres_time_value(struct stmt *s, const char *alias, const struct time_column *t)
+{
+    if (t->encoding == TIME_TEXT) {
+        text_value(s, alias, t);
+    } else if (t->encoding == TIME_INTEGER) {
+        sql_column(s, &dialect_postgres, alias, t->column);
+        text_addf(&s->sql, "::numeric * %lld", (long long)t->unit_us);
+    } else {
+        timestamp_value(s, alias, t);
+    }
+}
+
+static void postgres_latest(struct stmt *s, const char *alias, const struct time_column *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        add(s, i ? ", " : "GREATEST(");
+        postgres_time_value(s, alias, &t[i]);
+    }
+    add(s, ")");
+}
+
+static void postgres_time_readable(struct stmt *s, const char *alias, const struct time_column *t)
+{
+    if (t->encoding == TIME_INTEGER) {
+        add(s, "true");
+        return;
+    }
+    add(s, "coalesce(");
+    if (t->encoding == TIME_TEXT) {
+        AUTO(mem_free_p) char *exact = exact_text(alias, t->column);
+        add_matches(s, exact, pattern_any);
+    } else {
+        AUTO(mem_free_p) char *column = column_text(alias, t->column);
+        text_addf(&s->sql, "isfinite(%s)", column);
+    }
+    add(s, ", true)");
+}
+
+/* A keep is greater than 0, so whatever is due lies before `at`: that bound the index can serve. The rest
+ * is reckoned in exact decimals, which cannot overflow. */
+static void postgres_time_keep(struct stmt *s, const char *alias, const struct time_column *t,
+                               enum compare cmp, instant at, const struct column *keep, int64_t keep_unit_us)
+{
+    AUTO(mem_free_p) char *column = column_text(alias, keep);
+    AUTO(text_release) struct text keep_us = {0};
+    text_addf(&keep_us, "%s::numeric * %lld", column, (long long)keep_unit_us);
+    add(s, "(");
+    postgres_time_compare(s, alias, t, CMP_LT, at);
+    text_addf(&s->sql, " AND %s > 0 AND %s <= ", column, text_str(&keep_us));
+    bind_numeric(s, at);
+    add(s, " AND ");
+    postgres_time_value(s, alias, t);
+    add(s, sql_compare(cmp));
+    bind_numeric(s, at);
+    text_addf(&s->sql, " - %s)", text_str(&keep_us));
+}
+
+/* --- patterns ----------------------------------------------------------------------------------- */
+
+/* LIKE compares bytes, but not in a collation that is not deterministic; the default one always is. */
+static void add_like(struct stmt *s, const char *alias, const struct column *c, const char *pattern)
+{
+    bool plain = strcmp(c->sql_type, "text") == 0 || strcmp(c->sql_type, "character varying") == 0;
+    bool collated = c->collation && strcmp(c->collation, "C") != 0 && strcmp(c->collation, "POSIX") != 0;
+    sql_column(s, &dialect_postgres, alias, c);
+    if (!plain)
+        add(s, "::text");
+    if (collated)
+        add(s, " COLLATE \"C\"");
+    add(s, " LIKE ");
+    bind_text(s, pattern, "text");
+}
+
+static bool ends_in_escape(const char *pattern)
+{
+    size_t len = strlen(pattern), n = 0;
+    while (n < len && pattern[len - 1 - n] == '\\')
+        n++;
+    return n % 2 == 1;
+}
+
+static void postgres_like(struct stmt *s, const char *alias, const struct column *c, const char *pattern)
+{
+    if (ends_in_escape(pattern)) /* matches nothing; PostgreSQL would raise an error */
+        add(s, "false");
+    else
+        add_like(s, alias, c, pattern);
+}
+
+static void postgres_prefix(struct stmt *s, const char *alias, const struct column *c, const char *prefix)
+{
+    AUTO(text_release) struct text pattern = {0};
+    for (const char *p = prefix; *p; p++) {
+        if (strchr("\\%_", *p))
+            text_add(&pattern, "\\");
+        text_add_n(&pattern, p, 1);
+    }
+    text_add(&pattern, "%");
+    add_like(s, alias, c, text_str(&pattern));
+}
+
+/* --- the rest ----------------------------------------------------------------------------------- */
+
+static void postgres_placeholder(struct stmt *s, size_t n)
+{
+    const struct param *p = &s->params[n - 1];
+    text_addf(&s->sql, "$%zu", n);
+    if (p->sql_type)
+        text_addf(&s->sql, "::%s%s", p->sql_type, p->set >= 0 ? "[]" : "");
+}
+
+/* Sets are bound as arrays, one per column. */
+static void postgres_in_set(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
+                            int set, const size_t *at, const struct column *const *types)
+{
+    for (size_t i = 0; i < n; i++) {
+        add(s, i ? ", " : n > 1 ? "(" : "");
+        sql_column(s, &dialect_postgres, alias, columns[i]);
+    }
+    add(s, n > 1 ? ") IN (SELECT * FROM unnest(" : " = ANY(");
+    for (size_t i = 0; i < n; i++) {
+        add(s, i ? ", " : "");
+        postgres_placeholder(s, sql_bind_set(s, set, at[i], types[i]->sql_type));
+    }
+    add(s, n > 1 ? "))" : ")");
+}
+
+static void postgres_lock(struct stmt *s, const char *alias, bool skip_locked)
+{
+    text_addf(&s->sql, " FOR UPDATE OF %s%s", alias, skip_locked ? " SKIP LOCKED" : "");
+}
+
+const struct dialect dialect_postgres = {
+    .quote = '"',
+    .integer_type = "bigint",
+    .placeholder = postgres_placeholder,
+    .in_set = postgres_in_set,
+    .time_compare = postgres_time_compare,
+    .time_keep = postgres_time_keep,
+    .time_readable = postgres_time_readable,
+    .time_value = postgres_time_value,
+    .latest = postgres_latest,
+    .like = postgres_like,
+    .prefix = postgres_prefix,
+    .lock = postgres_lock,
+    .now = bind_instant,
+    .dollar_quotes = true,
+    .backslash_strings = true,
+    .nested_comments = true,
+    .question_marks_ok = true,
+};

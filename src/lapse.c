@@ -1,0 +1,550 @@
+/* lapse: the public library: contract -> check -> plan -> sweep -> report, and nothing of its own. See
+ * lapse.h. */
+#include "lapse.h"
+
+#include <string.h>
+
+#include "check.h"
+#include "report.h"
+
+struct lapse_contract {
+    struct contract *contract;
+};
+struct lapse_report {
+    struct report *report;
+};
+
+static const struct lapse_options no_options = {0};
+
+/* One command at work. */
+struct work {
+    const struct contract *contract;
+    const struct lapse_options *options;
+    struct report *report;
+    struct store *store;
+    instant now;
+    size_t selected, number; /* policies: how many, and which one it is */
+    int64_t due;             /* of the current one; -1: not counted */
+};
+
+static void work_release(struct work *w)
+{
+    store_close(w->store);
+}
+
+const char *lapse_version(void)
+{
+    return LAPSE_VERSION;
+}
+
+static struct lapse_report *boxed(struct report *r)
+{
+    struct lapse_report *box = mem_alloc(sizeof(*box));
+    box->report = r;
+    return box;
+}
+
+/* --- contracts -------------------------------------------------------------------------------------------
+ */
+
+static struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
+{
+    struct report *r = report_new(REPORT_MISTAKES, "contract");
+    r->file = arena_strdup(r->arena, path);
+    r->exit = LAPSE_BAD_INPUT;
+    if (!m->n)
+        r->error = arena_strdup(r->arena, e->text);
+    for (size_t i = 0; i < m->n; i++) {
+        r->mistakes = arena_push(r->arena, r->mistakes, r->n_mistakes, sizeof(*r->mistakes));
+        r->mistakes[r->n_mistakes++] =
+            (struct mistake){m->list[i].at, arena_strdup(r->arena, m->list[i].text)};
+    }
+    return r;
+}
+
+struct lapse_contract *lapse_contract_load(const char *path, struct lapse_report **ret_report)
+{
+    AUTO(mistakes_release) struct mistakes mistakes = {0};
+    struct err e = ERR_INIT;
+    struct contract *c = NULL;
+    if (contract_load(path, &c, &mistakes, &e) < 0) {
+        *ret_report = boxed(mistakes_report(path, &mistakes, &e));
+        return NULL;
+    }
+    struct lapse_contract *box = mem_alloc(sizeof(*box));
+    box->contract = c;
+    return box;
+}
+
+void lapse_contract_free(struct lapse_contract *c)
+{
+    if (!c)
+        return;
+    contract_free(c->contract);
+    mem_free_p(&c);
+}
+
+const struct lapse_key *lapse_contract_key(size_t number, struct lapse_key *ret)
+{
+    size_t n;
+    const struct key_doc *keys = contract_keys(&n);
+    if (number >= n)
+        return NULL;
+    const struct key_doc *k = &keys[number];
+    *ret = (struct lapse_key){k->section, k->key, k->type, k->standard, k->doc, k->not_yet};
+    return ret;
+}
+
+const char *lapse_nearest(const char *word, const char *const *candidates, size_t n)
+{
+    return nearest_word(word, candidates, n);
+}
+
+/* --- what every command does first
+ * --------------------------------------------------------------------------- */
+
+static int exit_of(const struct err *e)
+{
+    switch (e->kind) {
+    case ERR_USAGE:
+    case ERR_CONTRACT:
+        return LAPSE_BAD_INPUT;
+    case ERR_FINDINGS:
+        return LAPSE_FINDINGS;
+    case ERR_UNREACHABLE:
+    case ERR_LOST:
+        return LAPSE_UNREACHABLE;
+    case ERR_STOPPED:
+        return LAPSE_STOPPED;
+    default:
+        return LAPSE_FAILED;
+    }
+}
+
+static void fail(struct work *w, const struct err *e)
+{
+    w->report->error = arena_strdup(w->report->arena, e->text);
+    w->report->exit = exit_of(e);
+}
+
+static int check_names(const struct work *w, struct err *e)
+{
+    const struct contract *c = w->contract;
+    for (size_t i = 0; i < w->options->n_policies; i++) {
+        const char *name = w->options->policies[i];
+        if (contract_policy(c, name))
+            continue;
+        AUTO(mem_free_p) const char **names = mem_alloc(c->n_policies * sizeof(*names));
+        for (size_t k = 0; k < c->n_policies; k++)
+            names[k] = c->policies[k].name;
+        const char *near = nearest_word(name, names, c->n_policies);
+        return near ? err_set(e, ERR_USAGE, "there is no policy '%s' in %s (did you mean '%s'?)", name,
+                              c->file, near)
+                    : err_set(e, ERR_USAGE, "there is no policy '%s' in %s", name, c->file);
+    }
+    return 0;
+}
+
+static bool selected(const struct work *w, const struct policy *p)
+{
+    for (size_t i = 0; i < w->options->n_policies; i++)
+        if (!strcmp(w->options->policies[i], p->name))
+            return true;
+    return w->options->n_policies == 0;
+}
+
+static int set_now(struct work *w, bool may_lie_ahead, struct err *e)
+{
+    instant database;
+    if (w->store->ops->now(w->store, &database, e) < 0)
+        return -1;
+    w->now = database;
+    const char *given = w->options->now;
+    if (!given)
+        return 0;
+    if (!when_parse(given, strlen(given), NULL, &w->now))
+        return err_set(e, ERR_USAGE, "'%s' is no time; write it as 2026-11-16T04:54:14Z", given);
+    char buf[WHEN_TEXT_SIZE];
+    if (!may_lie_ahead && w->now > database)
+        return err_set(e, ERR_USAGE, "a sweep cannot run ahead of the database's clock (%s)",
+                       when_format(database, buf));
+    return 0;
+}
+
+static int start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
+                 enum report_kind kind, const char *command, bool reading)
+{
+    struct err e = ERR_INIT;
+    *w = (struct work){.contract = c->contract, .options = o ? o : &no_options, .due = -1};
+    w->report = report_new(kind, command);
+    w->report->contract = c->contract;
+    w->report->file = c->contract->file;
+    if (check_names(w, &e) < 0 || store_open(c->contract->store, reading, &w->store, &e) < 0 ||
+        set_now(w, reading, &e) < 0) {
+        fail(w, &e);
+        return -1;
+    }
+    w->report->now = w->now;
+    w->report->findings.arena = w->report->arena;
+    for (size_t i = 0; i < c->contract->n_policies; i++)
+        w->selected += selected(w, &c->contract->policies[i]);
+    return 0;
+}
+
+static struct lapse_report *finish(struct work *w, int64_t started)
+{
+    w->report->duration_us = when_monotonic_us() - started;
+    struct report *r = w->report;
+    work_release(w);
+    return boxed(r);
+}
+
+static void remark(struct work *w, const char *text)
+{
+    struct report *r = w->report;
+    r->remarks = arena_push(r->arena, r->remarks, r->n_remarks, sizeof(*r->remarks));
+    r->remarks[r->n_remarks++] = text;
+}
+
+/* --- check
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct lapse_report *lapse_check(const struct lapse_contract *c, const struct lapse_options *o)
+{
+    struct work w;
+    struct err e = ERR_INIT;
+    int64_t started = when_monotonic_us();
+    if (start(&w, c, o, REPORT_CHECK, "check", true) < 0)
+        return finish(&w, started);
+    struct findings *f = &w.report->findings;
+    for (size_t i = 0; i < w.contract->n_policies; i++) {
+        AUTO(facts_free_p) struct facts *facts = NULL;
+        AUTO(plan_free_p) struct plan *plan = NULL;
+        const struct policy *p = &w.contract->policies[i];
+        if (!selected(&w, p))
+            continue;
+        if (check_policy(w.contract, p, w.store, w.now, true, f, &plan, &facts, &e) < 0) {
+            err_wrap(&e, "policy '%s'", p->name);
+            fail(&w, &e);
+            return finish(&w, started);
+        }
+    }
+    if (!w.options->n_policies && check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0)
+        fail(&w, &e);
+    findings_sort(f);
+    if (f->errors && !w.report->error)
+        w.report->exit = LAPSE_FINDINGS;
+    return finish(&w, started);
+}
+
+/* --- one policy of plan or sweep
+ * ------------------------------------------------------------------------------------ */
+
+static const char *findings_text(struct arena *a, const struct findings *f, const char *file)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; i < f->n; i++) {
+        const struct finding *x = &f->list[i];
+        if (x->level != FINDING_ERROR)
+            continue;
+        text_addf(&t, "%s%s:%d:%d: %s", t.len ? "\n" : "", file, x->at.line, x->at.column, x->what);
+        if (x->fix[0])
+            text_addf(&t, " (%s)", x->fix);
+    }
+    return arena_strdup(a, text_str(&t));
+}
+
+static void copy_names(struct work *w, struct report_policy *rp, const struct plan *p)
+{
+    struct arena *a = w->report->arena;
+    rp->table = arena_strdup(a, p->root.table->print);
+    rp->n_tables = p->n_slots;
+    rp->tables = arena_alloc(a, p->n_slots * sizeof(*rp->tables));
+    rp->gone = arena_alloc(a, p->n_slots * sizeof(*rp->gone));
+    for (size_t i = 0; i < p->n_slots; i++)
+        rp->tables[i] = arena_strdup(a, p->slots[i]->print);
+    rp->n_detach_tables = p->n_detach_slots;
+    rp->detach_tables = arena_alloc(a, p->n_detach_slots * sizeof(*rp->detach_tables));
+    rp->detached = arena_alloc(a, p->n_detach_slots * sizeof(*rp->detached));
+    for (size_t i = 0; i < p->n_detach_slots; i++)
+        rp->detach_tables[i] = arena_strdup(a, p->detach_slots[i]->print);
+}
+
+static void copy_counts(struct report_policy *rp, const int64_t *gone, const int64_t *detached)
+{
+    memcpy(rp->gone, gone, rp->n_tables * sizeof(*gone));
+    if (rp->n_detach_tables)
+        memcpy(rp->detached, detached, rp->n_detach_tables * sizeof(*detached));
+}
+
+static const char *name_as_written(struct arena *a, const struct table_name *n)
+{
+    AUTO(text_release) struct text t = {0};
+    table_name_print(n, &t);
+    return arena_strdup(a, text_str(&t));
+}
+
+static void policy_failed(struct work *w, struct report_policy *rp, const struct err *e)
+{
+    rp->kind = e->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_FAILED;
+    rp->error = arena_strdup(w->report->arena, e->text);
+    int code = exit_of(e);
+    /* What is graver stays: the database gone, a failure, a refusal, a stop. */
+    static const int graver[] = {LAPSE_UNREACHABLE, LAPSE_FAILED, LAPSE_FINDINGS, LAPSE_STOPPED, LAPSE_DONE};
+    for (size_t i = 0; i < COUNT_OF(graver) && graver[i] != w->report->exit; i++)
+        if (graver[i] == code) {
+            w->report->exit = code;
+            return;
+        }
+}
+
+/* The policy's plan, or the reason there is none: disabled, refused by what check finds, or the database
+ * failed. */
+static struct plan *plan_for(struct work *w, const struct policy *p, struct report_policy *rp,
+                             struct facts **ret_facts)
+{
+    AUTO(arena_free_p) struct arena *scratch = arena_new();
+    struct findings found = {.arena = scratch};
+    struct err e = ERR_INIT;
+    struct plan *plan = NULL;
+    rp->table = name_as_written(w->report->arena, &p->table);
+    if (!p->enabled) {
+        rp->kind = OUTCOME_DISABLED;
+        return NULL;
+    }
+    int r = check_policy(w->contract, p, w->store, w->now, false, &found, &plan, ret_facts, &e);
+    if (r < 0 && e.kind == ERR_LOST && w->store->ops->reconnect(w->store, &e) == 0) {
+        facts_free(*ret_facts);
+        *ret_facts = NULL;
+        found = (struct findings){.arena = scratch};
+        r = check_policy(w->contract, p, w->store, w->now, false, &found, &plan, ret_facts, &e);
+    }
+    if (r < 0) {
+        policy_failed(w, rp, &e);
+        return NULL;
+    }
+    if (!plan) {
+        err_set(&e, ERR_FINDINGS, "%s", "");
+        policy_failed(w, rp, &e);
+        rp->kind = OUTCOME_REFUSED;
+        rp->error = findings_text(w->report->arena, &found, w->contract->file);
+        return NULL;
+    }
+    copy_names(w, rp, plan);
+    return plan;
+}
+
+/* --- plan
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void copy_due(struct work *w, struct report_policy *rp, const struct plan *p, const struct due *d)
+{
+    struct arena *a = w->report->arena;
+    copy_counts(rp, d->gone, d->detached);
+    struct cutoff *cutoffs = arena_alloc(a, (p->n_cutoffs + 1) * sizeof(*cutoffs));
+    for (size_t i = 0; i < p->n_cutoffs; i++) {
+        cutoffs[i] = p->cutoffs[i];
+        cutoffs[i].value = p->cutoffs[i].value ? arena_strdup(a, p->cutoffs[i].value) : NULL;
+    }
+    rp->cutoffs = cutoffs;
+    rp->n_cutoffs = p->n_cutoffs;
+    rp->cutoff_per_row = p->n_cutoffs == 0;
+    rp->has_range = d->has_range;
+    rp->oldest = d->oldest;
+    rp->newest = d->newest;
+    rp->null_time = d->null_time;
+    rp->unreadable_time = d->unreadable_time;
+    rp->held = d->held;
+    rp->waiting = d->waiting;
+}
+
+static void plan_policy(struct work *w, const struct policy *p)
+{
+    AUTO(facts_free_p) struct facts *facts = NULL;
+    struct report_policy *rp = report_add_policy(w->report, p);
+    AUTO(plan_free_p) struct plan *plan = plan_for(w, p, rp, &facts);
+    if (!plan)
+        return;
+    AUTO(due_release) struct due due;
+    struct err e = ERR_INIT;
+    due_init(&due, plan);
+    if (w->store->ops->count(w->store, plan, &due, &e) < 0) {
+        policy_failed(w, rp, &e);
+        return;
+    }
+    copy_due(w, rp, plan, &due);
+    if (!w->options->sql)
+        return;
+    AUTO(text_release) struct text sql = {0};
+    w->store->ops->explain(w->store, plan, &sql);
+    rp->sql = arena_strdup(w->report->arena, text_str(&sql));
+}
+
+struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lapse_options *o)
+{
+    struct work w;
+    int64_t started = when_monotonic_us();
+    if (start(&w, c, o, REPORT_PLAN, "plan", true) < 0)
+        return finish(&w, started);
+    for (size_t i = 0; i < w.contract->n_policies; i++)
+        if (selected(&w, &w.contract->policies[i]))
+            plan_policy(&w, &w.contract->policies[i]);
+    return finish(&w, started);
+}
+
+/* --- sweep
+ * -------------------------------------------------------------------------------------------------------- */
+
+static bool ask_stop(void *context)
+{
+    struct work *w = context;
+    return w->options->stop && w->options->stop(w->options->context);
+}
+
+static void tell(struct work *w, const struct policy *p, const struct plan *plan, const struct outcome *o,
+                 const char *finished)
+{
+    if (!w->options->progress)
+        return;
+    struct lapse_progress g = {.policy = p->name, .number = w->number, .of = w->selected, .due = w->due};
+    g.finished = finished != NULL;
+    g.outcome = finished;
+    if (plan && o) {
+        g.rows = o->gone[plan->root.slot];
+        for (size_t i = 0; i < plan->n_slots; i++)
+            g.rows_all += o->gone[i];
+        g.elapsed_us = o->duration_us;
+    }
+    w->options->progress(w->options->context, &g);
+}
+
+static void on_progress(void *context, const struct plan *p, const struct outcome *so_far)
+{
+    tell(context, p->policy, p, so_far, NULL);
+}
+
+static void count_first(struct work *w, const struct plan *plan)
+{
+    AUTO(due_release) struct due due;
+    struct err e = ERR_INIT;
+    due_init(&due, plan);
+    w->due = w->store->ops->count(w->store, plan, &due, &e) < 0 ? -1 : due.gone[plan->root.slot];
+}
+
+static void copy_outcome(struct work *w, struct report_policy *rp, const struct outcome *o)
+{
+    struct arena *a = w->report->arena;
+    copy_counts(rp, o->gone, o->detached);
+    rp->skipped = arena_alloc(a, (o->n_skipped + 1) * sizeof(*rp->skipped));
+    for (size_t i = 0; i < o->n_skipped; i++)
+        rp->skipped[i] = (struct skipped_row){arena_strdup(a, o->skipped[i].key), o->skipped[i].reason,
+                                              arena_strdup(a, o->skipped[i].error)};
+    rp->n_skipped = o->n_skipped;
+    rp->left = o->left;
+    rp->unknown = o->unknown;
+    rp->batches = o->batches;
+    rp->retries = o->retries;
+    rp->duration_us = o->duration_us;
+    rp->kind = o->kind;
+}
+
+static void sweep_policy(struct work *w, const struct policy *p)
+{
+    AUTO(facts_free_p) struct facts *facts = NULL;
+    struct report_policy *rp = report_add_policy(w->report, p);
+    AUTO(plan_free_p) struct plan *plan = plan_for(w, p, rp, &facts);
+    w->number++;
+    w->due = -1;
+    if (!plan) {
+        tell(w, p, NULL, NULL, outcome_name(rp->kind));
+        return;
+    }
+    if (w->options->count_first && w->options->progress)
+        count_first(w, plan);
+    AUTO(outcome_release) struct outcome out;
+    struct sweep_options options = {.stop = ask_stop, .progress = on_progress, .context = w};
+    outcome_init(&out, plan);
+    sweep_run(w->store, plan, &options, &out);
+    copy_outcome(w, rp, &out);
+    struct err trouble = out.err;
+    if (out.kind == OUTCOME_DONE && (out.n_skipped || out.unknown))
+        err_set(&trouble, ERR_REFUSED, "%s", "");
+    if (trouble.kind != ERR_NONE) {
+        policy_failed(w, rp, &trouble);
+        rp->kind = out.kind;
+        if (!trouble.text[0])
+            rp->error = NULL;
+    }
+    tell(w, p, plan, &out, outcome_name(rp->kind));
+}
+
+static void stop_policy(struct work *w, const struct policy *p)
+{
+    struct report_policy *rp = report_add_policy(w->report, p);
+    struct err e = ERR_INIT;
+    err_set(&e, ERR_STOPPED, "not begun: asked to stop");
+    rp->table = name_as_written(w->report->arena, &p->table);
+    policy_failed(w, rp, &e);
+    w->number++;
+    tell(w, p, NULL, NULL, outcome_name(rp->kind));
+}
+
+static bool is_exclusive(const struct contract *c, const struct policy *p)
+{
+    for (size_t i = 0; i < c->n_schedulers; i++)
+        if (!strcmp(c->schedulers[i].name, p->scheduler))
+            return c->schedulers[i].exclusive;
+    return false;
+}
+
+struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct lapse_options *o)
+{
+    struct work w;
+    int64_t started = when_monotonic_us();
+    if (start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0)
+        return finish(&w, started);
+    bool exclusive = false;
+    for (size_t i = 0; i < w.contract->n_policies; i++) {
+        const struct policy *p = &w.contract->policies[i];
+        if (!selected(&w, p))
+            continue;
+        exclusive |= is_exclusive(w.contract, p);
+        if (ask_stop(&w))
+            stop_policy(&w, p);
+        else
+            sweep_policy(&w, p);
+    }
+    remark(&w, "no history is kept: lapse's own tables are not installed");
+    if (exclusive)
+        remark(&w, "an exclusive scheduler's lease is not part of this version: its policies were swept "
+                   "without one");
+    return finish(&w, started);
+}
+
+/* --- reports
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+enum lapse_exit lapse_report_exit(const struct lapse_report *r)
+{
+    return (enum lapse_exit)r->report->exit;
+}
+
+void lapse_report_text(const struct lapse_report *r, FILE *out, FILE *err, int colour, int width)
+{
+    report_text(r->report, out, err, colour != 0, width);
+}
+
+void lapse_report_json(const struct lapse_report *r, FILE *out)
+{
+    report_json(r->report, out);
+}
+
+void lapse_report_free(struct lapse_report *r)
+{
+    if (!r)
+        return;
+    report_free(r->report);
+    mem_free_p(&r);
+}

@@ -1,0 +1,1219 @@
+/* plan: (policy, facts, now) -> what to erase and in what order. See plan.h.
+ *
+ * Everything here is resolution: names become columns, values get their column's type, durations become
+ * cutoffs, and what rows own becomes a tree of nodes. What cannot be resolved is a finding; a plan with a
+ * finding is not made. */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "contract.h"
+
+struct making {
+    struct plan *plan;
+    struct arena *arena;
+    const struct policy *policy;
+    const struct facts *facts;
+    struct findings *findings;
+    struct zone *zone; /* NULL: UTC */
+};
+
+/* The plan as allocated: the zone is freed with it. */
+struct plan_box {
+    struct plan plan;
+    struct zone *zone;
+};
+
+static size_t error_count(const struct making *m)
+{
+    return m->findings->errors;
+}
+
+#define complain(m, place, fix, ...)                                                                         \
+    findings_add((m)->findings, FINDING_ERROR, (m)->policy->name, place, fix, __VA_ARGS__)
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static const char *kind_words(enum table_kind k)
+{
+    switch (k) {
+    case KIND_VIEW:
+        return "a view";
+    case KIND_FOREIGN:
+        return "a foreign table";
+    case KIND_VIRTUAL:
+        return "a virtual table";
+    case KIND_TABLE:
+    case KIND_PARTITIONED:
+        break;
+    }
+    return NULL;
+}
+
+static const struct table *find_table(struct making *m, const struct table_name *name)
+{
+    const struct table *t = facts_table(m->facts, name);
+    if (!t) {
+        AUTO(text_release) struct text print = {0};
+        table_name_print(name, &print);
+        complain(m, name->at,
+                 "name a table of this database, with its schema if it is not on the search path",
+                 "table '%s' does not exist", text_str(&print));
+        return NULL;
+    }
+    if (kind_words(t->kind)) {
+        complain(m, name->at, "name the base table that holds the rows", "'%s' is %s, not a table", t->print,
+                 kind_words(t->kind));
+        return NULL;
+    }
+    if (t->inheritors) {
+        complain(m, name->at, "name the tables that inherit from it one by one",
+                 "other tables inherit from '%s', so its key does not tell their rows apart", t->print);
+        return NULL;
+    }
+    return t;
+}
+
+static bool need_key(struct making *m, const struct table *t, struct place at)
+{
+    if (t->n_key)
+        return true;
+    complain(m, at, "add a primary key, or a unique index over NOT NULL columns",
+             "table '%s' has no key that tells its rows apart", t->print);
+    return false;
+}
+
+static const struct column *find_column(struct making *m, const struct table *t, const struct name *name,
+                                        struct place at)
+{
+    const struct column *c = table_column(m->facts, t, name);
+    if (c)
+        return c;
+    const char **names = arena_alloc(m->arena, t->n_columns * sizeof(*names));
+    AUTO(text_release) struct text all = {0};
+    for (size_t i = 0; i < t->n_columns; i++) {
+        names[i] = t->columns[i].name;
+        text_addf(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = nearest_word(name->text, names, t->n_columns);
+    const char *fix = near ? arena_printf(m->arena, "did you mean '%s'?", near)
+                           : arena_printf(m->arena, "its columns are: %s", text_str(&all));
+    complain(m, at, fix, "table '%s' has no column '%s'", t->print, name->text);
+    return NULL;
+}
+
+/* --- values ------------------------------------------------------------------------------------- */
+
+static bool parse_integer(const char *s, int64_t *ret)
+{
+    const char *digits = *s == '-' || *s == '+' ? s + 1 : s;
+    if (!*digits || strspn(digits, "0123456789") != strlen(digits))
+        return false;
+    errno = 0;
+    long long v = strtoll(s, NULL, 10);
+    if (errno)
+        return false;
+    *ret = v;
+    return true;
+}
+
+static bool parse_real(const char *s, double *ret)
+{
+    if (!*s || strspn(s, "+-.0123456789eE") != strlen(s))
+        return false;
+    char *end;
+    errno = 0;
+    double v = strtod(s, &end);
+    if (*end || errno)
+        return false;
+    *ret = v;
+    return true;
+}
+
+static bool parse_boolean(const struct scalar *v, int64_t *ret)
+{
+    if (v->quoted)
+        return false;
+    if (!strcmp(v->text, "true") || !strcmp(v->text, "false")) {
+        *ret = v->text[0] == 't';
+        return true;
+    }
+    return false;
+}
+
+static struct value integer_value(int64_t i)
+{
+    return (struct value){.kind = VALUE_INTEGER, .integer = i};
+}
+
+static struct value text_value(const char *s)
+{
+    return (struct value){.kind = VALUE_TEXT, .text = s, .len = strlen(s)};
+}
+
+static bool enum_has(const struct column *c, const char *label)
+{
+    for (size_t i = 0; i < c->n_labels; i++)
+        if (!strcmp(c->labels[i], label))
+            return true;
+    return false;
+}
+
+static void complain_label(struct making *m, const struct column *c, const struct scalar *v)
+{
+    AUTO(text_release) struct text all = {0};
+    for (size_t i = 0; i < c->n_labels; i++)
+        text_addf(&all, "%s%s", i ? ", " : "", c->labels[i]);
+    const char *near = nearest_word(v->text, c->labels, c->n_labels);
+    const char *fix = near ? arena_printf(m->arena, "did you mean '%s'? it has: %s", near, text_str(&all))
+                           : arena_printf(m->arena, "it has: %s", text_str(&all));
+    complain(m, v->at, fix, "'%s' is not a value of %s, the type of column '%s'", v->text, c->sql_type,
+             c->name);
+}
+
+/* A scalar of the contract as a value of the column's type. Not for NULL. */
+static bool typed_value(struct making *m, const struct column *c, const struct scalar *v, struct value *ret)
+{
+    int64_t i;
+    double d;
+    switch (c->type) {
+    case TYPE_BOOLEAN:
+        if (parse_boolean(v, &i) || (parse_integer(v->text, &i) && (i == 0 || i == 1))) {
+            *ret = integer_value(i);
+            return true;
+        }
+        complain(m, v->at, "write true or false", "'%s' is not a boolean, as column '%s' is", v->text,
+                 c->name);
+        return false;
+    case TYPE_INTEGER:
+        if (parse_integer(v->text, &i) || (m->facts->booleans_are_integers && parse_boolean(v, &i))) {
+            *ret = integer_value(i);
+            return true;
+        }
+        complain(m, v->at, "write a whole number", "'%s' is not a whole number, as column '%s' (%s) holds",
+                 v->text, c->name, c->sql_type);
+        return false;
+    case TYPE_REAL:
+    case TYPE_NUMERIC:
+        if (!parse_real(v->text, &d)) {
+            complain(m, v->at, "write a number", "'%s' is not a number, as column '%s' (%s) holds", v->text,
+                     c->name, c->sql_type);
+            return false;
+        }
+        *ret = c->type == TYPE_REAL ? (struct value){.kind = VALUE_REAL, .real = d} : text_value(v->text);
+        return true;
+    case TYPE_ENUM:
+        if (!enum_has(c, v->text)) {
+            complain_label(m, c, v);
+            return false;
+        }
+        *ret = text_value(v->text);
+        return true;
+    case TYPE_DYNAMIC:
+        if (!v->quoted && (parse_integer(v->text, &i) || parse_boolean(v, &i)))
+            *ret = integer_value(i);
+        else if (!v->quoted && parse_real(v->text, &d))
+            *ret = (struct value){.kind = VALUE_REAL, .real = d};
+        else
+            *ret = text_value(v->text);
+        return true;
+    case TYPE_BLOB:
+        complain(m, v->at, "compare it in SQL: where: \"this.… = …\"",
+                 "column '%s' holds bytes (%s), which a plain value cannot be", c->name, c->sql_type);
+        return false;
+    case TYPE_TEXT:
+    case TYPE_TIMESTAMPTZ:
+    case TYPE_TIMESTAMP:
+    case TYPE_DATE:
+    case TYPE_OTHER:
+        break;
+    }
+    *ret = text_value(v->text);
+    return true;
+}
+
+/* --- times ---------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+    return n > k && !strcmp(s + n - k, end);
+}
+
+/* 0: the name says nothing. */
+static int64_t unit_of_suffix(const char *name)
+{
+    static const struct {
+        const char *suffix;
+        int64_t us;
+    } suffixes[] = {{"_ms", US_PER_MS}, {"_us", 1}, {"_s", US_PER_S}};
+    for (size_t i = 0; i < COUNT_OF(suffixes); i++)
+        if (ends_with(name, suffixes[i].suffix))
+            return suffixes[i].us;
+    return 0;
+}
+
+static bool time_column(struct making *m, const struct column *c, int64_t unit_us, struct place at,
+                        struct time_column *ret)
+{
+    *ret = (struct time_column){.column = c, .zone = m->zone};
+    switch (c->type) {
+    case TYPE_TIMESTAMPTZ:
+        ret->encoding = TIME_INSTANT;
+        return true;
+    case TYPE_TIMESTAMP:
+        ret->encoding = TIME_LOCAL;
+        return true;
+    case TYPE_DATE:
+        ret->encoding = TIME_DATE;
+        return true;
+    case TYPE_TEXT:
+        ret->encoding = TIME_TEXT;
+        return true;
+    case TYPE_DYNAMIC:
+        ret->encoding = unit_us ? TIME_INTEGER : TIME_TEXT;
+        ret->unit_us = unit_us;
+        return true;
+    case TYPE_INTEGER:
+        if (unit_us) {
+            ret->encoding = TIME_INTEGER;
+            ret->unit_us = unit_us;
+            return true;
+        }
+        complain(m, at, "say what it counts since 1970: unit: s, unit: ms or unit: us",
+                 "column '%s' is a whole number (%s) without a unit", c->name, c->sql_type);
+        return false;
+    case TYPE_BOOLEAN:
+    case TYPE_REAL:
+    case TYPE_NUMERIC:
+    case TYPE_ENUM:
+    case TYPE_BLOB:
+    case TYPE_OTHER:
+        break;
+    }
+    complain(m, at,
+             "name a column that is a timestamp, a date, a whole number with a unit, or text in ISO form",
+             "column '%s' is %s, which holds no time", c->name, c->sql_type);
+    return false;
+}
+
+/* The column of a bound: what the policy says goes before what the name says. */
+static bool bound_column(struct making *m, const struct name *name, struct time_column *ret)
+{
+    const struct column *c = find_column(m, m->plan->root.table, name, m->policy->at);
+    if (!c)
+        return false;
+    int64_t unit = m->policy->unit_us ? m->policy->unit_us : unit_of_suffix(c->name);
+    return time_column(m, c, unit, m->policy->at, ret);
+}
+
+/* The column of a condition: its own name goes before the policy's unit, which is said of the bound. */
+static bool condition_time(struct making *m, const struct column *c, struct place at, struct time_column *ret)
+{
+    int64_t unit = unit_of_suffix(c->name);
+    return time_column(m, c, unit ? unit : m->policy->unit_us, at, ret);
+}
+
+/* --- conditions ------------------------------------------------------------------------------------- */
+
+static struct expr *expr_new(struct making *m, enum expr_kind kind)
+{
+    struct expr *x = arena_alloc(m->arena, sizeof(*x));
+    x->kind = kind;
+    return x;
+}
+
+static void add_kid(struct making *m, struct expr *x, const struct expr *kid)
+{
+    if (!kid)
+        return;
+    x->kids = arena_push(m->arena, x->kids, x->n_kids, sizeof(*x->kids));
+    x->kids[x->n_kids++] = kid;
+}
+
+/* An AND or OR of one is that one; of none, NULL. */
+static const struct expr *simplest(const struct expr *x)
+{
+    return x->n_kids == 0 ? NULL : x->n_kids == 1 ? x->kids[0] : x;
+}
+
+static const struct expr *not_true(struct making *m, const struct expr *x)
+{
+    struct expr *n = expr_new(m, EXPR_NOT_TRUE);
+    add_kid(m, n, x);
+    return n;
+}
+
+static const struct expr *on_column(struct making *m, enum expr_kind kind, const struct column *c)
+{
+    struct expr *x = expr_new(m, kind);
+    x->column = c;
+    return x;
+}
+
+static const struct expr *compare_value(struct making *m, enum expr_kind kind, enum compare cmp,
+                                        const struct column *c, struct value v)
+{
+    struct expr *x = expr_new(m, kind);
+    x->column = c;
+    x->cmp = cmp;
+    x->values = arena_alloc(m->arena, sizeof(v));
+    x->values[0] = v;
+    x->n_values = 1;
+    return x;
+}
+
+static const struct expr *compare_time(struct making *m, struct time_column t, enum compare cmp, instant at)
+{
+    struct expr *x = expr_new(m, EXPR_TIME);
+    x->time = t;
+    x->cmp = cmp;
+    x->at = at;
+    return x;
+}
+
+static bool need_text(struct making *m, const struct column *c, const char *what, struct place at)
+{
+    if (c->type == TYPE_TEXT || c->type == TYPE_DYNAMIC)
+        return true;
+    complain(m, at, "write whole values", "%s needs a text column, but '%s' is %s", what, c->name,
+             c->sql_type);
+    return false;
+}
+
+/* column is one of values: NULL and prefixes take a comparison of their own. NULL on an error. */
+static const struct expr *one_of(struct making *m, const struct column *c, const struct scalar *values,
+                                 size_t n)
+{
+    struct expr *any = expr_new(m, EXPR_OR), *in = expr_new(m, EXPR_IN);
+    in->column = c;
+    in->values = arena_alloc(m->arena, (n ? n : 1) * sizeof(*in->values));
+    bool ok = true;
+    for (size_t i = 0; i < n; i++) {
+        const struct scalar *v = &values[i];
+        if (v->null)
+            add_kid(m, any, on_column(m, EXPR_IS_NULL, c));
+        else if (v->prefix && need_text(m, c, "a prefix", v->at))
+            add_kid(m, any, compare_value(m, EXPR_PREFIX, CMP_EQ, c, text_value(v->text)));
+        else if (v->prefix || !typed_value(m, c, v, &in->values[in->n_values]))
+            ok = false;
+        else
+            in->n_values++;
+    }
+    if (in->n_values)
+        add_kid(m, any, in);
+    return ok ? simplest(any) : NULL;
+}
+
+static const struct expr *none_of(struct making *m, const struct column *c, const struct scalar *values,
+                                  size_t n)
+{
+    struct expr *all = expr_new(m, EXPR_AND), *in = expr_new(m, EXPR_NOT_IN);
+    in->column = c;
+    in->values = arena_alloc(m->arena, (n ? n : 1) * sizeof(*in->values));
+    for (size_t i = 0; i < n; i++) {
+        if (values[i].null)
+            add_kid(m, all, on_column(m, EXPR_NOT_NULL, c));
+        else if (typed_value(m, c, &values[i], &in->values[in->n_values]))
+            in->n_values++;
+        else
+            return NULL;
+    }
+    if (in->n_values)
+        add_kid(m, all, in);
+    return simplest(all);
+}
+
+static const struct expr *by_age(struct making *m, const struct cond *cond, const struct column *c)
+{
+    bool older = cond->op == COND_OLDER_THAN;
+    struct time_column t;
+    instant at;
+    if (!condition_time(m, c, cond->at, &t))
+        return NULL;
+    if (cond->span.kind == SPAN_NEVER || !sub_i64(m->plan->now, cond->span.us, &at))
+        return older ? expr_new(m, EXPR_FALSE) : on_column(m, EXPR_NOT_NULL, c);
+    return compare_time(m, t, older ? CMP_LT : CMP_GT, at);
+}
+
+static enum compare compare_of(enum cond_op op)
+{
+    switch (op) {
+    case COND_LT:
+        return CMP_LT;
+    case COND_LTE:
+        return CMP_LE;
+    case COND_GT:
+        return CMP_GT;
+    default:
+        return CMP_GE;
+    }
+}
+
+static const struct expr *on_one_column(struct making *m, const struct table *t, const struct cond *cond)
+{
+    const struct column *c = find_column(m, t, &cond->column, cond->at);
+    struct value v;
+    if (!c)
+        return NULL;
+    switch (cond->op) {
+    case COND_IN:
+        return one_of(m, c, cond->values, cond->n_values);
+    case COND_NOT_IN:
+        return none_of(m, c, cond->values, cond->n_values);
+    case COND_LIKE:
+        if (!need_text(m, c, "like", cond->at))
+            return NULL;
+        return compare_value(m, EXPR_LIKE, CMP_EQ, c, text_value(cond->values[0].text));
+    case COND_OLDER_THAN:
+    case COND_NEWER_THAN:
+        return by_age(m, cond, c);
+    default:
+        if (!typed_value(m, c, &cond->values[0], &v))
+            return NULL;
+        return compare_value(m, EXPR_COMPARE, compare_of(cond->op), c, v);
+    }
+}
+
+/* NULL only after a finding: a condition that was given is never empty. */
+static const struct expr *condition(struct making *m, const struct table *t, const struct cond *cond)
+{
+    struct expr *x;
+    switch (cond->op) {
+    case COND_ALL:
+    case COND_ANY:
+        x = expr_new(m, cond->op == COND_ALL ? EXPR_AND : EXPR_OR);
+        for (size_t i = 0; i < cond->n_kids; i++) {
+            const struct expr *kid = condition(m, t, cond->kids[i]);
+            add_kid(m, x, kid ? kid : expr_new(m, EXPR_FALSE));
+        }
+        return simplest(x);
+    case COND_SQL:
+        x = expr_new(m, EXPR_SQL);
+        x->sql = cond->sql;
+        x->at_place = cond->at;
+        m->plan->judge_again = true;
+        return x;
+    default:
+        return on_one_column(m, t, cond);
+    }
+}
+
+/* --- references --------------------------------------------------------------------------------------- */
+
+static bool same_table(const char *schema, const char *name, const struct table *t)
+{
+    return !strcmp(name, t->name) && (!schema || !t->schema || !strcmp(schema, t->schema));
+}
+
+/* The foreign key of exactly these child columns, in any order. */
+static const struct fkey *fkey_of(const struct table *parent, const struct table *child,
+                                  const struct column *const *columns, size_t n)
+{
+    for (size_t i = 0; i < parent->n_fkeys_in; i++) {
+        const struct fkey *k = &parent->fkeys_in[i];
+        if (k->n != n || !same_table(k->child_schema, k->child_table, child))
+            continue;
+        size_t found = 0;
+        for (size_t a = 0; a < n; a++)
+            for (size_t b = 0; b < n; b++)
+                found += !strcmp(k->child_columns[a], columns[b]->name);
+        if (found == n)
+            return k;
+    }
+    return NULL;
+}
+
+static const struct column *parent_column(const struct table *parent, const struct fkey *k,
+                                          const struct column *child)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (!strcmp(k->child_columns[i], child->name))
+            return column_named(parent, k->parent_columns[i]);
+    return NULL;
+}
+
+static bool is_number(enum type_class t)
+{
+    return t == TYPE_INTEGER || t == TYPE_NUMERIC || t == TYPE_REAL;
+}
+
+static bool comparable(const struct column *a, const struct column *b)
+{
+    if (a->type == TYPE_DYNAMIC || b->type == TYPE_DYNAMIC)
+        return true;
+    if (is_number(a->type) && is_number(b->type))
+        return true;
+    if (a->type != b->type)
+        return false;
+    return (a->type != TYPE_OTHER && a->type != TYPE_ENUM) || !strcmp(a->sql_type, b->sql_type);
+}
+
+static bool targets_of(struct making *m, const struct ref *ref, const struct table *parent,
+                       const struct table *child, struct join *join)
+{
+    const struct fkey *fkey = fkey_of(parent, child, join->child, join->n);
+    if (!ref->n_targets && !fkey && parent->n_key != join->n) {
+        AUTO(text_release) struct text print = {0};
+        ref_print(ref, &print);
+        complain(
+            m, ref->at,
+            arena_printf(m->arena, "say which columns it points at: %s -> (column, …)", text_str(&print)),
+            "'%s' has %zu column%s, but the key of '%s' has %zu and no foreign key says otherwise",
+            text_str(&print), join->n, join->n == 1 ? "" : "s", parent->print, parent->n_key);
+        return false;
+    }
+    for (size_t i = 0; i < join->n; i++) {
+        join->parent[i] = ref->n_targets ? find_column(m, parent, &ref->targets[i], ref->at)
+                          : fkey         ? parent_column(parent, fkey, join->child[i])
+                                         : parent->key[i];
+        if (!join->parent[i])
+            return false;
+    }
+    return true;
+}
+
+static const struct table *resolve_ref(struct making *m, const struct ref *ref, const struct table *parent,
+                                       struct join *ret)
+{
+    const struct table *child = find_table(m, &ref->table);
+    if (!child)
+        return NULL;
+    struct join join = {.n = ref->n_columns};
+    join.child = arena_alloc(m->arena, join.n * sizeof(*join.child));
+    join.parent = arena_alloc(m->arena, join.n * sizeof(*join.parent));
+    size_t before = error_count(m);
+    for (size_t i = 0; i < join.n; i++)
+        join.child[i] = find_column(m, child, &ref->columns[i], ref->at);
+    if (error_count(m) > before || !targets_of(m, ref, parent, child, &join))
+        return NULL;
+    for (size_t i = 0; i < join.n; i++) {
+        if (comparable(join.child[i], join.parent[i]))
+            continue;
+        complain(m, ref->at, "point it at a column of the same type: -> (column)",
+                 "'%s.%s' is %s and '%s.%s' is %s: they cannot be compared safely", child->print,
+                 join.child[i]->name, join.child[i]->sql_type, parent->print, join.parent[i]->name,
+                 join.parent[i]->sql_type);
+        return NULL;
+    }
+    *ret = join;
+    return child;
+}
+
+/* --- what goes with a row ---------------------------------------------------------------------------------
+ */
+
+/* What a row of a table has below it in the contract: the policy itself, or an entry of `with`. */
+struct below {
+    const struct with *with;
+    size_t n_with;
+    const struct ref *detach;
+    size_t n_detach;
+    const struct after *after;
+    size_t n_after;
+};
+
+static struct below below_policy(const struct policy *p)
+{
+    return (struct below){p->with, p->n_with, p->detach, p->n_detach, p->after, p->n_after};
+}
+
+static struct below below_with(const struct with *w)
+{
+    return (struct below){w->with, w->n_with, w->detach, w->n_detach, w->after, w->n_after};
+}
+
+static void carry(struct making *m, struct node *n, const struct column *c)
+{
+    for (size_t i = 0; i < n->n_carry; i++)
+        if (n->carry[i] == c)
+            return;
+    n->carry = arena_push(m->arena, n->carry, n->n_carry, sizeof(*n->carry));
+    n->carry[n->n_carry++] = c;
+}
+
+static void carry_parents(struct making *m, struct node *n, const struct join *join)
+{
+    for (size_t i = 0; i < join->n; i++)
+        carry(m, n, join->parent[i]);
+}
+
+static void add_detachment(struct making *m, struct node *n, const struct ref *ref)
+{
+    struct detachment d = {0};
+    d.table = resolve_ref(m, ref, n->table, &d.join);
+    if (!d.table)
+        return;
+    for (size_t i = 0; i < d.join.n; i++) {
+        const struct column *c = d.join.child[i];
+        if (c->not_null || table_is_key_column(d.table, c))
+            continue;
+        d.emptied = arena_push(m->arena, d.emptied, d.n_emptied, sizeof(*d.emptied));
+        d.emptied[d.n_emptied++] = c;
+    }
+    if (!d.n_emptied) {
+        complain(m, ref->at, "use with (its rows go too) or after (wait until they are gone)",
+                 "'%s' cannot be detached: its columns are NOT NULL or part of its key", d.table->print);
+        return;
+    }
+    carry_parents(m, n, &d.join);
+    n->detach = arena_push(m->arena, n->detach, n->n_detach, sizeof(*n->detach));
+    n->detach[n->n_detach++] = d;
+}
+
+static bool same_columns(const struct join *a, const struct join *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->child[i] != b->child[i])
+            return false;
+    return true;
+}
+
+/* What the subtree's rows own is listed beside the entry, where it holds for the row itself too; an entry of
+ * its own below would leave out the row. Saying the same twice is harmless. */
+static void check_self_entry(struct making *m, const struct node *n, const struct with *w,
+                             const struct below *beside)
+{
+    for (size_t i = 0; i < w->n_with; i++) {
+        struct join inner, outer;
+        const struct table *t = resolve_ref(m, &w->with[i].ref, n->table, &inner);
+        bool said = false;
+        for (size_t k = 0; t && k < beside->n_with && !said; k++)
+            said = facts_table(m->facts, &beside->with[k].ref.table) == t &&
+                   resolve_ref(m, &beside->with[k].ref, n->table, &outer) == t &&
+                   same_columns(&inner, &outer);
+        if (t && !said)
+            complain(m, w->with[i].ref.at,
+                     "list it beside the entry: it then holds for every row of the subtree",
+                     "'%s' stands below an entry on the table itself", t->print);
+    }
+    if (w->n_detach || w->n_after)
+        complain(m, w->ref.at, "list them beside the entry: they then hold for every row of the subtree",
+                 "detach and after stand below an entry on the table itself");
+}
+
+static void add_below(struct making *m, struct node *n, const struct below *b);
+
+static void add_with(struct making *m, struct node *n, const struct with *w, const struct below *beside)
+{
+    struct node kid = {.set = -1};
+    kid.table = resolve_ref(m, &w->ref, n->table, &kid.join);
+    if (!kid.table)
+        return;
+    carry_parents(m, n, &kid.join);
+    if (w->where)
+        kid.where = condition(m, kid.table, w->where);
+    if (kid.table == n->table) {
+        check_self_entry(m, n, w, beside);
+        struct join *grow = arena_push(m->arena, (void *)n->grow, n->n_grow, sizeof(*grow));
+        grow[n->n_grow++] = kid.join;
+        n->grow = grow;
+        n->grow_where = arena_push(m->arena, n->grow_where, n->n_grow - 1, sizeof(*n->grow_where));
+        n->grow_where[n->n_grow - 1] = kid.where;
+        return;
+    }
+    struct below b = below_with(w);
+    if (b.n_with || b.n_detach || b.n_after) {
+        if (!need_key(m, kid.table, w->ref.at))
+            return;
+        add_below(m, &kid, &b);
+    }
+    n->kids = arena_push(m->arena, n->kids, n->n_kids, sizeof(*n->kids));
+    n->kids[n->n_kids++] = kid;
+}
+
+static void add_after(struct making *m, struct node *n, const struct after *a)
+{
+    struct expr *x = expr_new(m, EXPR_EXISTS);
+    struct join *join = arena_alloc(m->arena, sizeof(*join));
+    x->table = resolve_ref(m, &a->ref, n->table, join);
+    x->joins = join;
+    x->n_joins = 1;
+    if (!x->table)
+        return;
+    if (a->where)
+        add_kid(m, x, condition(m, x->table, a->where));
+    n->after = arena_push(m->arena, n->after, n->n_after, sizeof(*n->after));
+    n->after[n->n_after++] = x;
+}
+
+static void add_below(struct making *m, struct node *n, const struct below *b)
+{
+    for (size_t i = 0; i < n->table->n_key; i++)
+        carry(m, n, n->table->key[i]);
+    for (size_t i = 0; i < b->n_with; i++)
+        add_with(m, n, &b->with[i], b);
+    for (size_t i = 0; i < b->n_detach; i++)
+        add_detachment(m, n, &b->detach[i]);
+    for (size_t i = 0; i < b->n_after; i++)
+        add_after(m, n, &b->after[i]);
+}
+
+/* --- what a row waits for
+ * ------------------------------------------------------------------------------------ */
+
+static const struct expr *exists(struct making *m, const struct table *t, const struct join *join,
+                                 const struct expr *kid)
+{
+    struct expr *x = expr_new(m, EXPR_EXISTS);
+    x->table = t;
+    x->joins = join;
+    x->n_joins = 1;
+    add_kid(m, x, kid);
+    return x;
+}
+
+/* True where a row of this node must wait: for an `after` row, for an owned row outside its `where`, or
+ * because an owned row must wait. NULL: it never does. */
+static const struct expr *waits(struct making *m, const struct node *n)
+{
+    struct expr *any = expr_new(m, EXPR_OR);
+    for (size_t i = 0; i < n->n_after; i++)
+        add_kid(m, any, n->after[i]);
+    for (size_t i = 0; i < n->n_kids; i++) {
+        const struct node *kid = &n->kids[i];
+        struct expr *why = expr_new(m, EXPR_OR);
+        if (kid->where)
+            add_kid(m, why, not_true(m, kid->where));
+        add_kid(m, why, waits(m, kid));
+        if (why->n_kids)
+            add_kid(m, any, exists(m, kid->table, &kid->join, simplest(why)));
+    }
+    for (size_t i = 0; i < n->n_grow; i++)
+        if (n->grow_where[i])
+            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, n->grow_where[i])));
+    if (!any->n_kids || !n->n_grow)
+        return simplest(any);
+    struct expr *below = expr_new(m, EXPR_SUBTREE_EXISTS);
+    below->table = n->table;
+    below->joins = n->grow;
+    below->n_joins = n->n_grow;
+    add_kid(m, below, simplest(any));
+    return below;
+}
+
+/* --- the bound
+ * -------------------------------------------------------------------------------------------------- */
+
+/* The latest usable of the columns cmp at, as conditions on each: NULL ones do not count, one must be there.
+ */
+static const struct expr *times_before(struct making *m, enum compare cmp, instant at)
+{
+    struct plan *p = m->plan;
+    if (p->n_times == 1)
+        return compare_time(m, p->times[0], cmp, at);
+    struct expr *all = expr_new(m, EXPR_AND), *some = expr_new(m, EXPR_OR);
+    for (size_t i = 0; i < p->n_times; i++) {
+        struct expr *one = expr_new(m, EXPR_OR);
+        add_kid(m, one, on_column(m, EXPR_IS_NULL, p->times[i].column));
+        add_kid(m, one, compare_time(m, p->times[i], cmp, at));
+        add_kid(m, all, one);
+        add_kid(m, some, on_column(m, EXPR_NOT_NULL, p->times[i].column));
+    }
+    add_kid(m, all, some);
+    return all;
+}
+
+static void add_cutoff(struct making *m, const char *value, bool never, instant at)
+{
+    struct plan *p = m->plan;
+    p->cutoffs = arena_push(m->arena, p->cutoffs, p->n_cutoffs, sizeof(*p->cutoffs));
+    p->cutoffs[p->n_cutoffs++] = (struct cutoff){value, never, at};
+}
+
+/* Older than span: the bound for it, and its cutoff for people. */
+static const struct expr *older_than(struct making *m, struct span span, const char *value)
+{
+    instant at;
+    bool never = span.kind == SPAN_NEVER || !sub_i64(m->plan->now, span.us, &at);
+    add_cutoff(m, value, never, never ? 0 : at);
+    return never ? expr_new(m, EXPR_FALSE) : times_before(m, m->policy->inclusive ? CMP_LE : CMP_LT, at);
+}
+
+static const struct expr *latest_cutoff(struct making *m)
+{
+    const struct plan *p = m->plan;
+    bool found = false;
+    instant at = INT64_MIN;
+    for (size_t i = 0; i < p->n_cutoffs; i++) {
+        if (p->cutoffs[i].never)
+            continue;
+        found = true;
+        at = p->cutoffs[i].at > at ? p->cutoffs[i].at : at;
+    }
+    return found ? times_before(m, m->policy->inclusive ? CMP_LE : CMP_LT, at) : NULL;
+}
+
+/* A duration per value. The widest cutoff stands first, on its own: an index can serve that one. */
+static const struct expr *keep_by(struct making *m)
+{
+    const struct keep *k = &m->policy->keep;
+    const struct column *c = find_column(m, m->plan->root.table, &k->column, k->at);
+    if (!c)
+        return NULL;
+    struct expr *any = expr_new(m, EXPR_OR);
+    struct scalar *all = arena_alloc(m->arena, (k->n_values ? k->n_values : 1) * sizeof(*all));
+    for (size_t i = 0; i < k->n_values; i++) {
+        all[i] = k->values[i].value;
+        struct expr *one = expr_new(m, EXPR_AND);
+        add_kid(m, one, one_of(m, c, &all[i], 1));
+        add_kid(m, one, older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text));
+        add_kid(m, any, one);
+    }
+    struct expr *rest = expr_new(m, EXPR_AND);
+    if (k->n_values)
+        add_kid(m, rest, not_true(m, one_of(m, c, all, k->n_values)));
+    add_kid(m, rest, older_than(m, k->span, NULL));
+    add_kid(m, any, rest);
+    struct expr *bound = expr_new(m, EXPR_AND);
+    add_kid(m, bound, latest_cutoff(m));
+    add_kid(m, bound, any);
+    return bound;
+}
+
+static int64_t keep_unit(const struct keep *k, const struct column *c)
+{
+    static const struct {
+        const char *suffix;
+        int64_t us;
+    } longer[] = {{"_seconds", US_PER_S},
+                  {"_minutes", 60 * US_PER_S},
+                  {"_hours", 3600 * US_PER_S},
+                  {"_days", US_PER_DAY}};
+    if (k->unit_us)
+        return k->unit_us;
+    for (size_t i = 0; i < COUNT_OF(longer); i++)
+        if (ends_with(c->name, longer[i].suffix))
+            return longer[i].us;
+    return unit_of_suffix(c->name);
+}
+
+/* Each row says how long. No row can be due whose time is not in the past: that part an index can serve. */
+static const struct expr *keep_column(struct making *m)
+{
+    const struct keep *k = &m->policy->keep;
+    struct plan *p = m->plan;
+    const struct column *c = find_column(m, p->root.table, &k->column, k->at);
+    if (!c)
+        return NULL;
+    if (c->type != TYPE_INTEGER && c->type != TYPE_DYNAMIC) {
+        complain(m, k->at, "name a whole-number column", "column '%s' is %s, not a count of time", c->name,
+                 c->sql_type);
+        return NULL;
+    }
+    int64_t unit = keep_unit(k, c);
+    if (!unit) {
+        complain(m, k->at, "add a unit: keep: { column: …, unit: s }", "column '%s' has no unit", c->name);
+        return NULL;
+    }
+    struct expr *all = expr_new(m, EXPR_AND);
+    add_kid(m, all, times_before(m, CMP_LT, p->now));
+    for (size_t i = 0; i < p->n_times; i++) {
+        struct expr *x = expr_new(m, EXPR_TIME_KEEP);
+        x->time = p->times[i];
+        x->cmp = m->policy->inclusive ? CMP_LE : CMP_LT;
+        x->at = p->now;
+        x->keep_column = c;
+        x->keep_unit_us = unit;
+        if (p->n_times == 1) {
+            add_kid(m, all, x);
+            continue;
+        }
+        struct expr *one = expr_new(m, EXPR_OR);
+        add_kid(m, one, on_column(m, EXPR_IS_NULL, p->times[i].column));
+        add_kid(m, one, x);
+        add_kid(m, all, one);
+    }
+    return all;
+}
+
+static const struct expr *bound(struct making *m)
+{
+    const struct policy *pol = m->policy;
+    struct plan *p = m->plan;
+    if (pol->expires.text) {
+        add_cutoff(m, NULL, false, p->now);
+        return compare_time(m, p->times[0], CMP_LE, p->now);
+    }
+    switch (pol->keep.kind) {
+    case KEEP_SPAN:
+        return older_than(m, pol->keep.span, NULL);
+    case KEEP_BY:
+        return keep_by(m);
+    case KEEP_COLUMN:
+        return keep_column(m);
+    case KEEP_NONE:
+        break;
+    }
+    complain(m, pol->at, "give it one of: expires, age with keep",
+             "policy '%s' has no bound that this version can run", pol->name);
+    return NULL;
+}
+
+static bool resolve_times(struct making *m)
+{
+    const struct policy *pol = m->policy;
+    struct plan *p = m->plan;
+    size_t n = pol->expires.text ? 1 : pol->n_age;
+    p->times = arena_alloc(m->arena, (n ? n : 1) * sizeof(*p->times));
+    bool ok = n > 0, counts = false;
+    for (size_t i = 0; i < n; i++) {
+        ok &= bound_column(m, pol->expires.text ? &pol->expires : &pol->age[i], &p->times[i]);
+        counts |= ok && p->times[i].encoding == TIME_INTEGER;
+    }
+    p->n_times = n;
+    if (ok && pol->unit_us && !counts) {
+        complain(m, pol->at, "take unit: out", "unit: is said of a whole-number column, but '%s' is %s",
+                 p->times[0].column->name, p->times[0].column->sql_type);
+        return false;
+    }
+    return ok;
+}
+
+/* --- the cursor
+ * --------------------------------------------------------------------------------------------------- */
+
+/* How many values `rows` allows for a column: 0 when it does not speak of it, or allows NULL or a prefix. */
+static size_t values_allowed(const struct making *m, const struct column *c)
+{
+    const struct cond *rows = m->policy->rows;
+    for (size_t i = 0; rows && i < rows->n_kids; i++) {
+        const struct cond *k = rows->kids[i];
+        if (k->op != COND_IN || table_column(m->facts, m->plan->root.table, &k->column) != c)
+            continue;
+        for (size_t v = 0; v < k->n_values; v++)
+            if (k->values[v].null || k->values[v].prefix)
+                return 0;
+        return k->n_values;
+    }
+    return 0;
+}
+
+/* The columns before the time in an index whose order a cursor can follow: those that `rows` allows several
+ * values for. False: the index does not lead to the time. */
+static bool leads_to_time(const struct making *m, const struct index *x, const struct column *time,
+                          const struct column **before, size_t *ret_n)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->n_columns && !x->partial; i++) {
+        const struct column *c = x->columns[i];
+        if (c == time) {
+            *ret_n = n;
+            return true;
+        }
+        size_t values = c ? values_allowed(m, c) : 0;
+        if (!values)
+            return false;
+        if (values > 1)
+            before[n++] = c;
+    }
+    return false;
+}
+
+static void order_by(struct making *m, const struct column *c)
+{
+    struct plan *p = m->plan;
+    for (size_t i = 0; i < p->n_order; i++)
+        if (p->order[i] == c)
+            return;
+    p->order = arena_push(m->arena, p->order, p->n_order, sizeof(*p->order));
+    p->order[p->n_order++] = c;
+}
+
+/* The cursor follows an index on the time where there is one, so that every batch is a short range of it.
+ * Without one it follows the key: the whole sweep is then one walk over the table instead of one per batch.
+ */
+static void choose_order(struct making *m)
+{
+    struct plan *p = m->plan;
+    const struct table *t = p->root.table;
+    size_t fewest = SIZE_MAX;
+    const struct column **best = NULL;
+    for (size_t i = 0; p->n_times == 1 && i < t->n_indexes; i++) {
+        const struct column **before = arena_alloc(m->arena, (t->indexes[i].n_columns + 1) * sizeof(*before));
+        size_t n;
+        if (leads_to_time(m, &t->indexes[i], p->times[0].column, before, &n) && n < fewest) {
+            fewest = n;
+            best = before;
+        }
+    }
+    if (best) {
+        for (size_t i = 0; i < fewest; i++)
+            order_by(m, best[i]);
+        order_by(m, p->times[0].column);
+    }
+    for (size_t i = 0; i < t->n_key; i++)
+        order_by(m, t->key[i]);
+}
+
+/* --- numbering
+ * ------------------------------------------------------------------------------------------------------ */
+
+static size_t slot_of(struct making *m, const struct table ***slots, size_t *n, const struct table *t)
+{
+    for (size_t i = 0; i < *n; i++)
+        if ((*slots)[i] == t)
+            return i;
+    *slots = arena_push(m->arena, *slots, *n, sizeof(**slots));
+    (*slots)[*n] = t;
+    return (*n)++;
+}
+
+static void number_nodes(struct making *m, struct node *n, bool root)
+{
+    struct plan *p = m->plan;
+    if (root || n->n_kids || n->n_detach || n->n_grow)
+        n->set = p->n_sets++;
+    for (size_t i = 0; i < n->n_detach; i++)
+        n->detach[i].slot = slot_of(m, &p->detach_slots, &p->n_detach_slots, n->detach[i].table);
+    for (size_t i = 0; i < n->n_kids; i++)
+        number_nodes(m, &n->kids[i], false);
+    if (!root && n->table == p->root.table)
+        return; /* counted with the root */
+    n->slot = slot_of(m, &p->slots, &p->n_slots, n->table);
+}
+
+static void share_root_slot(struct node *n, const struct node *root)
+{
+    for (size_t i = 0; i < n->n_kids; i++) {
+        if (n->kids[i].table == root->table)
+            n->kids[i].slot = root->slot;
+        share_root_slot(&n->kids[i], root);
+    }
+}
+
+/* --- putting it together
+ * ---------------------------------------------------------------------------------------------- */
+
+static void make_conditions(struct making *m)
+{
+    struct plan *p = m->plan;
+    const struct policy *pol = m->policy;
+    const struct table *t = p->root.table;
+    struct expr *matches = expr_new(m, EXPR_AND), *due = expr_new(m, EXPR_AND);
+    if (pol->rows)
+        add_kid(m, matches, condition(m, t, pol->rows));
+    if (pol->where)
+        add_kid(m, matches, condition(m, t, pol->where));
+    for (size_t i = 0; t->key_may_be_null && i < t->n_key; i++)
+        if (!t->key[i]->not_null)
+            add_kid(m, matches, on_column(m, EXPR_NOT_NULL, t->key[i]));
+    p->matches = matches->n_kids ? simplest(matches) : expr_new(m, EXPR_TRUE);
+    if (pol->hold) {
+        const struct expr *held = condition(m, t, pol->hold);
+        p->hold = held ? not_true(m, held) : NULL;
+    }
+    const struct expr *waiting = waits(m, &p->root);
+    if (waiting) {
+        p->free_ = not_true(m, waiting);
+        p->judge_again = true;
+    }
+    add_kid(m, due, p->timely);
+    add_kid(m, due, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
+    add_kid(m, due, p->hold);
+    add_kid(m, due, p->free_);
+    p->due = simplest(due);
+}
+
+static void make(struct making *m)
+{
+    struct plan *p = m->plan;
+    const struct policy *pol = m->policy;
+    p->root.table = find_table(m, &pol->table);
+    if (!p->root.table || !need_key(m, p->root.table, pol->table.at))
+        return;
+    struct below b = below_policy(pol);
+    add_below(m, &p->root, &b);
+    if (resolve_times(m)) {
+        p->timely = bound(m);
+        choose_order(m);
+    }
+    make_conditions(m);
+    number_nodes(m, &p->root, true);
+    share_root_slot(&p->root, &p->root);
+}
+
+struct plan *plan_make(const struct policy *pol, const struct facts *f, instant now,
+                       struct findings *findings)
+{
+    struct plan_box *box = mem_alloc(sizeof(*box));
+    struct plan *p = &box->plan;
+    p->arena = arena_new();
+    p->policy = pol;
+    p->facts = f;
+    p->now = now;
+    struct making m = {.plan = p, .arena = p->arena, .policy = pol, .facts = f, .findings = findings};
+    size_t before = findings->errors;
+    struct err e = ERR_INIT;
+    if (zone_open(pol->zone, &box->zone, &e) < 0)
+        findings_add(findings, FINDING_ERROR, pol->name, pol->at, "name a zone of the system's zoneinfo",
+                     "%s", e.text);
+    m.zone = zone_is_utc(box->zone) ? NULL : box->zone;
+    if (findings->errors == before)
+        make(&m);
+    if (findings->errors == before)
+        return p;
+    plan_free(p);
+    return NULL;
+}
+
+void plan_free(struct plan *p)
+{
+    if (!p)
+        return;
+    struct plan_box *box = (struct plan_box *)p;
+    zone_free(box->zone);
+    arena_free(p->arena);
+    free(box);
+}
+
+void plan_free_p(struct plan **p)
+{
+    plan_free(*p);
+    *p = NULL;
+}
+
+static bool node_has_set(const struct node *n, const struct table *t)
+{
+    if (n->table == t && n->set >= 0)
+        return true;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (node_has_set(&n->kids[i], t))
+            return true;
+    return false;
+}
+
+bool plan_has_set(const struct plan *p, const struct table *t)
+{
+    return node_has_set(&p->root, t);
+}
+
+static void add_name(struct arena *a, struct table_names *names, const struct table_name *n)
+{
+    names->list = arena_push(a, names->list, names->n, sizeof(*names->list));
+    names->list[names->n++] = n;
+}
+
+static void names_below(struct arena *a, struct table_names *names, const struct below *b)
+{
+    for (size_t i = 0; i < b->n_with; i++) {
+        add_name(a, names, &b->with[i].ref.table);
+        struct below under = below_with(&b->with[i]);
+        names_below(a, names, &under);
+    }
+    for (size_t i = 0; i < b->n_detach; i++)
+        add_name(a, names, &b->detach[i].table);
+    for (size_t i = 0; i < b->n_after; i++)
+        add_name(a, names, &b->after[i].ref.table);
+}
+
+void plan_tables(const struct policy *p, struct arena *a, struct table_names *names)
+{
+    add_name(a, names, &p->table);
+    struct below b = below_policy(p);
+    names_below(a, names, &b);
+}

@@ -1,0 +1,66 @@
+/* report: what a command found or did. The data; report_json.c and report_text.c show it. */
+#include "report.h"
+
+#include <string.h>
+
+struct report *report_new(enum report_kind kind, const char *command)
+{
+    struct arena *a = arena_new();
+    struct report *r = arena_alloc(a, sizeof(*r));
+    r->arena = a;
+    r->kind = kind;
+    r->command = command ? arena_strdup(a, command) : NULL;
+    r->findings.arena = a;
+    return r;
+}
+
+void report_free(struct report *r)
+{
+    if (r)
+        arena_free(r->arena);
+}
+
+struct report_policy *report_add_policy(struct report *r, const struct policy *p)
+{
+    r->policies = arena_push(r->arena, r->policies, r->n_policies, sizeof(*r->policies));
+    struct report_policy *added = &r->policies[r->n_policies++];
+    *added = (struct report_policy){.policy = p};
+    AUTO(text_release) struct text name = {0};
+    table_name_print(&p->table, &name);
+    added->table = arena_strdup(r->arena, text_str(&name));
+    return added;
+}
+
+int64_t report_rows(const struct report_policy *p)
+{
+    return p->n_tables ? p->gone[p->n_tables - 1] : 0;
+}
+
+void report_place(const struct report *r, struct place at, struct text *out)
+{
+    text_add(out, r->file ? r->file : r->contract ? r->contract->file : "contract");
+    if (at.line > 0)
+        text_addf(out, ":%d:%d", at.line, at.column);
+}
+
+void report_levels(const struct findings *f, size_t ret_count[3])
+{
+    memset(ret_count, 0, 3 * sizeof(*ret_count));
+    for (size_t i = 0; i < f->n; i++)
+        ret_count[f->list[i].level]++;
+}
+
+size_t report_utf8(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : 0;
+    if (s[0] >= 0xF0 && s[0] < 0xF5)
+        n = 4;
+    for (size_t i = 1; i < n; i++) /* stops at the terminator too: it is no continuation */
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
+    bool surrogate = s[0] == 0xED && s[1] >= 0xA0;
+    bool beyond = s[0] == 0xF4 && s[1] >= 0x90;
+    return overlong || surrogate || beyond ? 0 : n;
+}

@@ -1,0 +1,70 @@
+/* report: what a command found or did -> text for people, JSON for machines. */
+#ifndef LAPSE_REPORT_H
+#define LAPSE_REPORT_H
+
+#include <stdio.h>
+
+#include "contract.h"
+#include "sweep.h"
+
+/* One policy in the report of plan or sweep. Texts live in the report's arena. */
+struct report_policy {
+    const struct policy *policy;
+    const char *table;      /* "schema.table" */
+    enum outcome_kind kind; /* plan: OUTCOME_DONE means planned */
+    const char *error;      /* NULL: none. For refused: the first findings, one per line */
+    const char **tables;    /* names per slot, the root's last */
+    int64_t *gone;
+    size_t n_tables;
+    const char **detach_tables;
+    int64_t *detached;
+    size_t n_detach_tables;
+    /* plan */
+    const struct cutoff *cutoffs; /* copied */
+    size_t n_cutoffs;
+    bool cutoff_per_row;
+    bool has_range;
+    instant oldest, newest;
+    int64_t null_time, unreadable_time, held, waiting;
+    const char *sql; /* NULL unless asked for: statements, one per paragraph */
+    /* sweep */
+    struct skipped_row *skipped;
+    size_t n_skipped;
+    int64_t left, unknown, batches, retries, duration_us;
+};
+
+enum report_kind { REPORT_MISTAKES, REPORT_CHECK, REPORT_PLAN, REPORT_SWEEP, REPORT_ERROR };
+struct report {
+    struct arena *arena; /* owns everything but the contract */
+    enum report_kind kind;
+    const struct contract *contract; /* NULL for REPORT_MISTAKES */
+    const char *command;             /* "check", "plan", "sweep" */
+    const char *file;
+    int exit;          /* one of enum lapse_exit */
+    const char *error; /* the whole command failed; NULL: it did not */
+    instant now;
+    struct mistake *mistakes; /* REPORT_MISTAKES */
+    size_t n_mistakes;
+    struct findings findings;       /* REPORT_CHECK */
+    struct report_policy *policies; /* REPORT_PLAN, REPORT_SWEEP; in the order of the file */
+    size_t n_policies;
+    const char **remarks; /* things worth saying once: "no history is kept", … */
+    size_t n_remarks;
+    int64_t duration_us;
+};
+struct report *report_new(enum report_kind kind, const char *command);
+void report_free(struct report *r);
+struct report_policy *report_add_policy(struct report *r, const struct policy *p);
+
+/* What both ways of showing it need. */
+int64_t report_rows(const struct report_policy *p);                           /* of the policy's own table */
+void report_place(const struct report *r, struct place at, struct text *out); /* "lapse.yaml:12:9" */
+void report_levels(const struct findings *f, size_t ret_count[3]);            /* by enum finding_level */
+size_t report_utf8(const char *s); /* the length of the UTF-8 character s begins with; 0: it is none */
+
+void report_json(const struct report *r, FILE *out);
+/* colour: escape codes allowed; width: of the terminal, 0 when piped. Errors (mistakes, r->error) go to err.
+ */
+void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int width);
+
+#endif

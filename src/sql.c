@@ -1,0 +1,979 @@
+/* sql: a plan -> SQL text in a dialect. See sql.h.
+ *
+ * The swept row is always called `this`; rows joined to it get names that no contract is likely to use.
+ * Values are always parameters. */
+#include "sql.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define THIS "this"
+
+/* --- parameters and names ------------------------------------------------------------------------- */
+
+void stmt_clear(struct stmt *s)
+{
+    text_clear(&s->sql);
+    s->n_params = 0;
+    arena_free(s->arena);
+    s->arena = NULL;
+}
+
+void stmt_release(struct stmt *s)
+{
+    text_release(&s->sql);
+    free(s->params);
+    arena_free(s->arena);
+    *s = (struct stmt){0};
+}
+
+static size_t add_param(struct stmt *s, struct param p)
+{
+    s->params = mem_grow(s->params, s->n_params + 1, sizeof(*s->params));
+    s->params[s->n_params++] = p;
+    return s->n_params;
+}
+
+void sql_bind(struct stmt *s, const struct dialect *d, struct value v, const char *sql_type)
+{
+    size_t n = add_param(s, (struct param){.value = v, .sql_type = sql_type, .set = -1});
+    d->placeholder(s, n);
+}
+
+void sql_bind_integer(struct stmt *s, const struct dialect *d, int64_t i)
+{
+    sql_bind(s, d, (struct value){.kind = VALUE_INTEGER, .integer = i}, d->integer_type);
+}
+
+void sql_bind_text(struct stmt *s, const struct dialect *d, const char *text, const char *sql_type)
+{
+    if (!s->arena)
+        s->arena = arena_new();
+    size_t len = strlen(text);
+    const char *copy = arena_strndup(s->arena, text, len);
+    sql_bind(s, d, (struct value){.kind = VALUE_TEXT, .text = copy, .len = len}, sql_type);
+}
+
+size_t sql_bind_set(struct stmt *s, int set, size_t column, const char *sql_type)
+{
+    return add_param(s, (struct param){.sql_type = sql_type, .set = set, .set_column = column});
+}
+
+void sql_name(struct stmt *s, const struct dialect *d, const char *name)
+{
+    char quote[2] = {d->quote, '\0'};
+    text_add(&s->sql, quote);
+    for (const char *c = name; *c; c++) {
+        if (*c == d->quote)
+            text_add(&s->sql, quote);
+        text_add_n(&s->sql, c, 1);
+    }
+    text_add(&s->sql, quote);
+}
+
+void sql_column(struct stmt *s, const struct dialect *d, const char *alias, const struct column *c)
+{
+    text_addf(&s->sql, "%s.", alias);
+    sql_name(s, d, c->name);
+}
+
+void sql_table(struct stmt *s, const struct dialect *d, const struct table *t)
+{
+    if (t->schema) {
+        sql_name(s, d, t->schema);
+        text_add(&s->sql, ".");
+    } else if (d->table_prefix) {
+        text_add(&s->sql, d->table_prefix);
+    }
+    sql_name(s, d, t->name);
+}
+
+const char *sql_compare(enum compare cmp)
+{
+    static const char *const signs[] = {[CMP_EQ] = " = ",  [CMP_NE] = " <> ", [CMP_LT] = " < ",
+                                        [CMP_LE] = " <= ", [CMP_GT] = " > ",  [CMP_GE] = " >= "};
+    return signs[cmp];
+}
+
+static void add(struct stmt *s, const char *text)
+{
+    text_add(&s->sql, text);
+}
+
+static void columns(struct stmt *s, const struct dialect *d, const char *alias,
+                    const struct column *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        add(s, i ? ", " : "");
+        sql_column(s, d, alias, list[i]);
+    }
+}
+
+static void from(struct stmt *s, const struct dialect *d, const struct table *t, const char *alias)
+{
+    add(s, " FROM ");
+    sql_table(s, d, t);
+    text_addf(&s->sql, " AS %s", alias);
+}
+
+/* --- conditions written by people ------------------------------------------------------------------- */
+
+struct scan {
+    struct stmt *out; /* NULL: only look */
+    const struct dialect *d;
+    const char *alias;
+    const char *text; /* whole */
+    const char *at;
+    instant now;
+    struct err *e;
+};
+
+static int refuse(struct scan *k, const char *what)
+{
+    return err_set(k->e, ERR_USAGE, "the condition %s at character %zu", what, (size_t)(k->at - k->text) + 1);
+}
+
+static void copy_to(struct scan *k, const char *end)
+{
+    if (k->out)
+        text_add_n(&k->out->sql, k->at, (size_t)(end - k->at));
+    k->at = end;
+}
+
+/* From an opening quote to behind the closing one; a doubled closing quote stands for itself. */
+static int quoted(struct scan *k, char close, bool backslash)
+{
+    const char *c = k->at + 1;
+    for (;; c++) {
+        if (!*c)
+            return refuse(k, close == '\'' ? "has a string that is not closed"
+                                           : "has a quoted name that is not closed");
+        if (backslash && *c == '\\' && c[1])
+            c++;
+        else if (*c == close && c[1] == close && close != ']')
+            c++;
+        else if (*c == close)
+            break;
+    }
+    copy_to(k, c + 1);
+    return 0;
+}
+
+static int block_comment(struct scan *k)
+{
+    const char *c = k->at + 2;
+    for (int depth = 1; depth;) {
+        if (!*c)
+            return refuse(k, "has a comment that is not closed");
+        if (c[0] == '*' && c[1] == '/') {
+            depth--;
+            c += 2;
+        } else if (k->d->nested_comments && c[0] == '/' && c[1] == '*') {
+            depth++;
+            c += 2;
+        } else {
+            c++;
+        }
+    }
+    copy_to(k, c);
+    return 0;
+}
+
+/* Copied with a newline behind it, so that it cannot swallow the parenthesis that follows. */
+static void line_comment(struct scan *k)
+{
+    copy_to(k, k->at + strcspn(k->at, "\n"));
+    if (k->out)
+        text_add(&k->out->sql, "\n");
+}
+
+static bool word_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+static size_t word_length(const char *s)
+{
+    size_t n = 0;
+    while (word_char(s[n]) || (n && s[n] == '$'))
+        n++;
+    return n;
+}
+
+static int dollar(struct scan *k)
+{
+    size_t tag = 1 + word_length(k->at + 1);
+    if (!k->d->dollar_quotes || isdigit((unsigned char)k->at[1]) || k->at[tag] != '$')
+        return refuse(k, "has a parameter; only :now is one");
+    const char *body = k->at + tag + 1;
+    for (const char *c = strchr(body, '$'); c; c = strchr(c + 1, '$'))
+        if (!strncmp(c, k->at, tag + 1)) {
+            copy_to(k, c + tag + 1);
+            return 0;
+        }
+    return refuse(k, "has a dollar-quoted string that is not closed");
+}
+
+static int colon(struct scan *k)
+{
+    if (k->at[1] == ':' || k->at[1] == '=') {
+        copy_to(k, k->at + 2);
+        return 0;
+    }
+    size_t n = word_length(k->at + 1);
+    if (n == 3 && !strncasecmp(k->at + 1, "now", 3)) {
+        if (k->out)
+            k->d->now(k->out, k->now);
+        k->at += 4;
+        return 0;
+    }
+    if (n && !isdigit((unsigned char)k->at[1]))
+        return refuse(k, "has a parameter that is not :now");
+    copy_to(k, k->at + 1);
+    return 0;
+}
+
+static int word(struct scan *k, bool after_dot)
+{
+    size_t n = word_length(k->at);
+    const char *w = k->at;
+    if (k->d->backslash_strings && n == 1 && (*w == 'e' || *w == 'E') && w[1] == '\'') {
+        copy_to(k, w + 1);
+        return quoted(k, '\'', true);
+    }
+    if (n == 4 && !strncasecmp(w, "this", 4) && !after_dot) {
+        if (k->out)
+            text_add(&k->out->sql, k->alias);
+        k->at += n;
+        return 0;
+    }
+    copy_to(k, w + n);
+    return 0;
+}
+
+static int scan_step(struct scan *k, int *depth, bool after_dot)
+{
+    const struct dialect *d = k->d;
+    char c = *k->at;
+    if (c == '\'')
+        return quoted(k, '\'', false);
+    if (c == '"' || (c == '`' && d->backticks))
+        return quoted(k, c, false);
+    if (c == '[' && d->brackets)
+        return quoted(k, ']', false);
+    if (c == '-' && k->at[1] == '-') {
+        line_comment(k);
+        return 0;
+    }
+    if (c == '/' && k->at[1] == '*')
+        return block_comment(k);
+    if (c == '$')
+        return dollar(k);
+    if (c == ':')
+        return colon(k);
+    if (c == '?' && !d->question_marks_ok)
+        return refuse(k, "has a parameter; only :now is one");
+    if (c == ';')
+        return refuse(k, "has a ';', but must be one expression,");
+    if (word_char(c))
+        return word(k, after_dot);
+    if (c == ')' && *depth == 0)
+        return refuse(k, "closes a parenthesis that it did not open");
+    *depth += (c == '(') - (c == ')');
+    copy_to(k, k->at + 1);
+    return 0;
+}
+
+int sql_condition(struct stmt *s, const struct dialect *d, const char *alias, const char *sql, instant now,
+                  struct err *e)
+{
+    struct scan k = {.out = s, .d = d, .alias = alias, .text = sql, .at = sql, .now = now, .e = e};
+    int depth = 0;
+    bool after_dot = false, empty = true;
+    /* Every step consumes at least one character, or fails. */
+    while (*k.at) {
+        char first = *k.at;
+        if (scan_step(&k, &depth, after_dot) < 0)
+            return -1;
+        if (!isspace((unsigned char)first)) {
+            after_dot = first == '.';
+            empty = false;
+        }
+    }
+    if (depth)
+        return refuse(&k, "leaves a parenthesis open");
+    if (empty)
+        return refuse(&k, "is empty");
+    return 0;
+}
+
+/* --- expressions --------------------------------------------------------------------------------------- */
+
+struct writer {
+    struct stmt *s;
+    const struct dialect *d;
+    instant now;
+    int aliases; /* handed out so far */
+};
+
+enum { ALIAS_SIZE = 24 };
+
+static const char *new_alias(struct writer *w, char buf[ALIAS_SIZE])
+{
+    snprintf(buf, ALIAS_SIZE, "lapse_%d", ++w->aliases);
+    return buf;
+}
+
+static void expression(struct writer *w, const char *alias, const struct expr *x);
+
+static void join_columns(struct writer *w, const struct join *j, const char *child, const char *parent)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        add(w->s, i ? " AND " : "");
+        sql_column(w->s, w->d, child, j->child[i]);
+        add(w->s, " = ");
+        sql_column(w->s, w->d, parent, j->parent[i]);
+    }
+}
+
+static void kids(struct writer *w, const char *alias, const struct expr *x, const char *between)
+{
+    add(w->s, "(");
+    for (size_t i = 0; i < x->n_kids; i++) {
+        add(w->s, i ? between : "");
+        expression(w, alias, x->kids[i]);
+    }
+    add(w->s, ")");
+}
+
+static void value_list(struct writer *w, const char *alias, const struct expr *x)
+{
+    sql_column(w->s, w->d, alias, x->column);
+    if (x->n_values == 1) {
+        add(w->s, x->kind == EXPR_IN ? " = " : " <> ");
+        sql_bind(w->s, w->d, x->values[0], x->column->sql_type);
+        return;
+    }
+    add(w->s, x->kind == EXPR_IN ? " IN (" : " NOT IN (");
+    for (size_t i = 0; i < x->n_values; i++) {
+        add(w->s, i ? ", " : "");
+        sql_bind(w->s, w->d, x->values[i], x->column->sql_type);
+    }
+    add(w->s, ")");
+}
+
+static void exists(struct writer *w, const char *alias, const struct expr *x)
+{
+    char row[ALIAS_SIZE];
+    new_alias(w, row);
+    add(w->s, "EXISTS (SELECT 1");
+    from(w->s, w->d, x->table, row);
+    add(w->s, " WHERE ");
+    join_columns(w, &x->joins[0], row, alias);
+    if (x->n_kids) {
+        add(w->s, " AND ");
+        expression(w, row, x->kids[0]);
+    }
+    add(w->s, ")");
+}
+
+/* The columns a walk down a tree needs: the key, and what the ways down refer to. */
+static size_t tree_columns(const struct expr *x, const struct column **ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->table->n_key; i++)
+        ret[n++] = x->table->key[i];
+    for (size_t j = 0; j < x->n_joins; j++)
+        for (size_t i = 0; i < x->joins[j].n; i++) {
+            size_t k = 0;
+            while (k < n && ret[k] != x->joins[j].parent[i])
+                k++;
+            if (k == n)
+                ret[n++] = x->joins[j].parent[i];
+        }
+    return n;
+}
+
+/* This row, its children, theirs, … : UNION drops rows already found, so a cycle ends. */
+static void subtree_exists(struct writer *w, const char *alias, const struct expr *x)
+{
+    char tree[ALIAS_SIZE], child[ALIAS_SIZE], row[ALIAS_SIZE];
+    new_alias(w, tree);
+    new_alias(w, child);
+    new_alias(w, row);
+    size_t most = x->table->n_key;
+    for (size_t j = 0; j < x->n_joins; j++)
+        most += x->joins[j].n;
+    AUTO(mem_free_p) const struct column **list = mem_alloc(most * sizeof(*list));
+    size_t n = tree_columns(x, list);
+    text_addf(&w->s->sql, "EXISTS (WITH RECURSIVE %s(", tree);
+    for (size_t i = 0; i < n; i++) {
+        add(w->s, i ? ", " : "");
+        sql_name(w->s, w->d, list[i]->name);
+    }
+    add(w->s, ") AS (SELECT ");
+    columns(w->s, w->d, alias, list, n);
+    add(w->s, " UNION SELECT ");
+    columns(w->s, w->d, child, list, n);
+    from(w->s, w->d, x->table, child);
+    text_addf(&w->s->sql, " JOIN %s ON ", tree);
+    for (size_t j = 0; j < x->n_joins; j++) {
+        add(w->s, j ? " OR (" : "(");
+        join_columns(w, &x->joins[j], child, tree);
+        add(w->s, ")");
+    }
+    text_addf(&w->s->sql, ") SELECT 1 FROM %s JOIN ", tree);
+    sql_table(w->s, w->d, x->table);
+    text_addf(&w->s->sql, " AS %s ON ", row);
+    for (size_t i = 0; i < x->table->n_key; i++) {
+        add(w->s, i ? " AND " : "");
+        sql_column(w->s, w->d, row, x->table->key[i]);
+        add(w->s, " = ");
+        sql_column(w->s, w->d, tree, x->table->key[i]);
+    }
+    add(w->s, " WHERE ");
+    expression(w, row, x->kids[0]);
+    add(w->s, ")");
+}
+
+static void expression(struct writer *w, const char *alias, const struct expr *x)
+{
+    struct stmt *s = w->s;
+    const struct dialect *d = w->d;
+    struct err ignored = ERR_INIT;
+    switch (x->kind) {
+    case EXPR_TRUE:
+        add(s, "TRUE");
+        break;
+    case EXPR_FALSE:
+        add(s, "FALSE");
+        break;
+    case EXPR_AND:
+        kids(w, alias, x, " AND ");
+        break;
+    case EXPR_OR:
+        kids(w, alias, x, " OR ");
+        break;
+    case EXPR_NOT_TRUE:
+        kids(w, alias, x, "");
+        add(s, " IS NOT TRUE");
+        break;
+    case EXPR_IS_NULL:
+    case EXPR_NOT_NULL:
+        sql_column(s, d, alias, x->column);
+        add(s, x->kind == EXPR_IS_NULL ? " IS NULL" : " IS NOT NULL");
+        break;
+    case EXPR_COMPARE:
+        sql_column(s, d, alias, x->column);
+        add(s, sql_compare(x->cmp));
+        sql_bind(s, d, x->values[0], x->column->sql_type);
+        break;
+    case EXPR_IN:
+    case EXPR_NOT_IN:
+        value_list(w, alias, x);
+        break;
+    case EXPR_LIKE:
+        d->like(s, alias, x->column, x->values[0].text);
+        break;
+    case EXPR_PREFIX:
+        d->prefix(s, alias, x->column, x->values[0].text);
+        break;
+    case EXPR_TIME:
+        d->time_compare(s, alias, &x->time, x->cmp, x->at);
+        break;
+    case EXPR_TIME_KEEP:
+        d->time_keep(s, alias, &x->time, x->cmp, x->at, x->keep_column, x->keep_unit_us);
+        break;
+    case EXPR_TIME_READABLE:
+        d->time_readable(s, alias, &x->time);
+        break;
+    case EXPR_EXISTS:
+        exists(w, alias, x);
+        break;
+    case EXPR_SUBTREE_EXISTS:
+        subtree_exists(w, alias, x);
+        break;
+    case EXPR_SQL:
+        /* Checked before any statement is run; one that fails the check never gets here whole. */
+        add(s, "(");
+        if (sql_condition(s, d, alias, x->sql, w->now, &ignored) < 0)
+            add(s, "this condition was refused");
+        add(s, ")");
+        break;
+    }
+}
+
+/* --- the statements of a slice -----------------------------------------------------------------------------
+ */
+
+static struct writer writer_for(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    stmt_clear(s);
+    return (struct writer){.s = s, .d = d, .now = p->now};
+}
+
+static size_t carried_at(const struct node *n, const struct column *c)
+{
+    size_t i = 0;
+    while (n->carry[i] != c)
+        i++;
+    return i;
+}
+
+/* Rows of a child whose reference is in the parent's set. set: the parent's own, or another of the same
+ * shape. */
+static void refers_to(struct stmt *s, const struct dialect *d, const char *alias, const struct join *j,
+                      const struct node *parent, int set)
+{
+    AUTO(mem_free_p) size_t *at = mem_alloc(j->n * sizeof(*at));
+    for (size_t i = 0; i < j->n; i++)
+        at[i] = carried_at(parent, j->parent[i]);
+    d->in_set(s, alias, j->child, j->n, set, at, j->parent);
+}
+
+/* Rows of the node's own table that are in its set: the key leads what is carried. */
+static void in_own_set(struct stmt *s, const struct dialect *d, const char *alias, const struct node *n)
+{
+    const struct table *t = n->table;
+    AUTO(mem_free_p) size_t *at = mem_alloc(t->n_key * sizeof(*at));
+    for (size_t i = 0; i < t->n_key; i++)
+        at[i] = i;
+    d->in_set(s, alias, t->key, t->n_key, n->set, at, t->key);
+}
+
+static void beyond(struct stmt *s, const struct dialect *d, const struct plan *p,
+                   const struct cursor *from_here)
+{
+    bool row = p->n_order > 1;
+    add(s, row ? " AND (" : " AND ");
+    columns(s, d, THIS, p->order, p->n_order);
+    add(s, row ? ") > (" : " > ");
+    for (size_t i = 0; i < p->n_order; i++) {
+        add(s, i ? ", " : "");
+        sql_bind(s, d, from_here->values[i], p->order[i]->sql_type);
+    }
+    add(s, row ? ")" : "");
+}
+
+static void in_order(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    add(s, "\nORDER BY ");
+    columns(s, d, THIS, p->order, p->n_order);
+}
+
+void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from_here,
+              int64_t most)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "SELECT ");
+    columns(s, d, THIS, p->root.carry, p->root.n_carry);
+    add(s, ", ");
+    columns(s, d, THIS, p->order, p->n_order);
+    add(s, "\n");
+    from(s, d, p->root.table, THIS);
+    add(s, "\nWHERE ");
+    expression(&w, THIS, p->due);
+    if (from_here && from_here->set)
+        beyond(s, d, p, from_here);
+    in_order(s, d, p);
+    add(s, "\nLIMIT ");
+    sql_bind_integer(s, d, most);
+    d->lock(s, THIS, true);
+}
+
+void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "SELECT ");
+    columns(s, d, THIS, p->root.carry, p->root.n_carry);
+    add(s, "\n");
+    from(s, d, p->root.table, THIS);
+    add(s, "\nWHERE ");
+    in_own_set(s, d, THIS, &p->root);
+    add(s, "\nAND ");
+    expression(&w, THIS, p->due);
+}
+
+void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier)
+{
+    stmt_clear(s);
+    add(s, "SELECT ");
+    columns(s, d, THIS, n->carry, n->n_carry);
+    from(s, d, n->table, THIS);
+    add(s, " WHERE ");
+    refers_to(s, d, THIS, &n->grow[way], n, frontier);
+    d->lock(s, THIS, false);
+}
+
+void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n)
+{
+    stmt_clear(s);
+    add(s, "SELECT ");
+    columns(s, d, THIS, n->carry, n->n_carry);
+    from(s, d, n->table, THIS);
+    add(s, " WHERE ");
+    refers_to(s, d, THIS, &n->join, parent, parent->set);
+    d->lock(s, THIS, false);
+}
+
+static void find_sets(const struct node *n, const struct table *t, const struct node **ret, size_t *ret_n)
+{
+    if (n->table == t && n->set >= 0)
+        ret[(*ret_n)++] = n;
+    for (size_t i = 0; i < n->n_kids; i++)
+        find_sets(&n->kids[i], t, ret, ret_n);
+}
+
+void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                const struct detachment *t, bool inside)
+{
+    AUTO(mem_free_p) const struct node **sets = mem_alloc((size_t)p->n_sets * sizeof(*sets));
+    size_t n_sets = 0;
+    find_sets(&p->root, t->table, sets, &n_sets);
+    stmt_clear(s);
+    add(s, "UPDATE ");
+    sql_table(s, d, t->table);
+    add(s, " AS " THIS " SET ");
+    for (size_t i = 0; i < t->n_emptied; i++) {
+        add(s, i ? ", " : "");
+        sql_name(s, d, t->emptied[i]->name);
+        add(s, " = NULL");
+    }
+    add(s, " WHERE ");
+    refers_to(s, d, THIS, &t->join, parent, parent->set);
+    if (inside || n_sets)
+        add(s, inside ? " AND (" : " AND NOT (");
+    for (size_t i = 0; i < n_sets; i++) {
+        add(s, i ? " OR " : "");
+        in_own_set(s, d, THIS, sets[i]);
+    }
+    if (inside || n_sets)
+        add(s, ")");
+}
+
+static void count_of(struct stmt *s, const struct dialect *d, const struct table *t)
+{
+    stmt_clear(s);
+    add(s, "SELECT count(*)");
+    from(s, d, t, THIS);
+    add(s, " WHERE ");
+}
+
+void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node *parent,
+                     const struct detachment *t)
+{
+    count_of(s, d, t->table);
+    refers_to(s, d, THIS, &t->join, parent, parent->set);
+}
+
+static void delete_from(struct stmt *s, const struct dialect *d, const struct table *t)
+{
+    stmt_clear(s);
+    add(s, "DELETE");
+    from(s, d, t, THIS);
+    add(s, " WHERE ");
+}
+
+void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                     const struct node *n)
+{
+    struct writer w = writer_for(s, d, p);
+    delete_from(s, d, n->table);
+    refers_to(s, d, THIS, &n->join, parent, parent->set);
+    if (n->where) {
+        add(s, " AND ");
+        expression(&w, THIS, n->where);
+    }
+}
+
+void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n)
+{
+    count_of(s, d, n->table);
+    refers_to(s, d, THIS, &n->join, parent, parent->set);
+}
+
+void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n)
+{
+    delete_from(s, d, n->table);
+    in_own_set(s, d, THIS, n);
+}
+
+void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
+{
+    count_of(s, d, n->table);
+    in_own_set(s, d, THIS, n);
+}
+
+/* --- reading
+ * ---------------------------------------------------------------------------------------------------- */
+
+void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "SELECT 1");
+    from(s, d, p->root.table, THIS);
+    add(s, "\nWHERE ");
+    expression(&w, THIS, p->due);
+    in_order(s, d, p);
+    add(s, "\nLIMIT 1");
+}
+
+void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "SELECT count(*) FROM (SELECT 1");
+    from(s, d, p->root.table, THIS);
+    add(s, "\nWHERE ");
+    expression(&w, THIS, p->due);
+    in_order(s, d, p);
+    add(s, "\nLIMIT ");
+    sql_bind_integer(s, d, most);
+    add(s, ") AS lapse_rows");
+}
+
+static void names_of_set(struct stmt *s, int set, size_t n, bool time)
+{
+    text_addf(&s->sql, "lapse_set_%d(", set);
+    for (size_t i = 0; i < n; i++)
+        text_addf(&s->sql, "%sc%zu", i ? ", " : "", i);
+    add(s, time ? ", t)" : ")");
+}
+
+/* (alias.a, alias.b) IN (SELECT c0, c1 FROM lapse_set_N) */
+static void within(struct stmt *s, const struct dialect *d, const char *alias,
+                   const struct column *const *list, size_t n, const struct node *set,
+                   const struct column *const *targets)
+{
+    add(s, n > 1 ? "(" : "");
+    columns(s, d, alias, list, n);
+    add(s, n > 1 ? ") IN (SELECT " : " IN (SELECT ");
+    for (size_t i = 0; i < n; i++)
+        text_addf(&s->sql, "%sc%zu", i ? ", " : "", carried_at(set, targets[i]));
+    text_addf(&s->sql, " FROM lapse_set_%d)", set->set);
+}
+
+/* The walk down inside the table, as the recursive half of a set. */
+static void grown(struct writer *w, const struct node *n)
+{
+    char row[ALIAS_SIZE];
+    struct stmt *s = w->s;
+    new_alias(w, row);
+    add(s, "\nUNION SELECT ");
+    columns(s, w->d, row, n->carry, n->n_carry);
+    from(s, w->d, n->table, row);
+    text_addf(&s->sql, " JOIN lapse_set_%d AS lapse_up ON ", n->set);
+    for (size_t g = 0; g < n->n_grow; g++) {
+        const struct join *j = &n->grow[g];
+        add(s, g ? " OR (" : "(");
+        for (size_t i = 0; i < j->n; i++) {
+            add(s, i ? " AND " : "");
+            sql_column(s, w->d, row, j->child[i]);
+            text_addf(&s->sql, " = lapse_up.c%zu", carried_at(n, j->parent[i]));
+        }
+        add(s, ")");
+    }
+}
+
+static void time_of_row(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    if (p->n_times == 1)
+        d->time_value(s, THIS, &p->times[0]);
+    else
+        d->latest(s, THIS, p->times, p->n_times);
+}
+
+static void root_sets(struct writer *w, const struct plan *p)
+{
+    struct stmt *s = w->s;
+    const struct node *root = &p->root;
+    add(s, "lapse_due");
+    add(s, "(");
+    for (size_t i = 0; i < root->n_carry; i++)
+        text_addf(&s->sql, "c%zu, ", i);
+    add(s, "t) AS (SELECT ");
+    columns(s, w->d, THIS, root->carry, root->n_carry);
+    add(s, ", ");
+    time_of_row(s, w->d, p);
+    from(s, w->d, root->table, THIS);
+    add(s, " WHERE ");
+    expression(w, THIS, p->due);
+    add(s, "),\n");
+    names_of_set(s, 0, root->n_carry, false);
+    add(s, " AS (SELECT ");
+    for (size_t i = 0; i < root->n_carry; i++)
+        text_addf(&s->sql, "%sc%zu", i ? ", " : "", i);
+    add(s, " FROM lapse_due");
+    if (root->n_grow)
+        grown(w, root);
+    add(s, ")");
+}
+
+static void kid_sets(struct writer *w, const struct node *parent)
+{
+    for (size_t i = 0; i < parent->n_kids; i++) {
+        const struct node *n = &parent->kids[i];
+        if (n->set < 0)
+            continue;
+        add(w->s, ",\n");
+        names_of_set(w->s, n->set, n->n_carry, false);
+        add(w->s, " AS (SELECT ");
+        columns(w->s, w->d, THIS, n->carry, n->n_carry);
+        from(w->s, w->d, n->table, THIS);
+        add(w->s, " WHERE ");
+        within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+        if (n->n_grow)
+            grown(w, n);
+        add(w->s, ")");
+        kid_sets(w, n);
+    }
+}
+
+/* "this row of table t goes": an OR over every node of that table. Returns whether anything was written. */
+static bool goes(struct writer *w, const struct node *n, const struct node *parent, const struct table *t,
+                 bool begun)
+{
+    if (n->table == t) {
+        add(w->s, begun ? " OR " : "");
+        if (n->set >= 0)
+            within(w->s, w->d, THIS, t->key, t->n_key, n, t->key);
+        else
+            within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+        begun = true;
+    }
+    for (size_t i = 0; i < n->n_kids; i++)
+        begun = goes(w, &n->kids[i], n, t, begun);
+    return begun;
+}
+
+static bool loses_rows(const struct plan *p, const struct table *t)
+{
+    for (size_t i = 0; i < p->n_slots; i++)
+        if (p->slots[i] == t)
+            return true;
+    return false;
+}
+
+static bool detached(struct writer *w, const struct node *n, const struct table *t, bool begun)
+{
+    for (size_t i = 0; i < n->n_detach; i++) {
+        if (n->detach[i].table != t)
+            continue;
+        add(w->s, begun ? " OR " : "");
+        within(w->s, w->d, THIS, n->detach[i].join.child, n->detach[i].join.n, n, n->detach[i].join.parent);
+        begun = true;
+    }
+    for (size_t i = 0; i < n->n_kids; i++)
+        begun = detached(w, &n->kids[i], t, begun);
+    return begun;
+}
+
+void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "WITH RECURSIVE ");
+    root_sets(&w, p);
+    kid_sets(&w, &p->root);
+    add(s, "\nSELECT ");
+    for (size_t i = 0; i < p->n_slots; i++) {
+        add(s, "(SELECT count(*)");
+        from(s, d, p->slots[i], THIS);
+        add(s, " WHERE ");
+        goes(&w, &p->root, NULL, p->slots[i], false);
+        add(s, "),\n");
+    }
+    for (size_t i = 0; i < p->n_detach_slots; i++) {
+        const struct table *t = p->detach_slots[i];
+        add(s, "(SELECT count(*)");
+        from(s, d, t, THIS);
+        add(s, " WHERE (");
+        detached(&w, &p->root, t, false);
+        add(s, ")");
+        if (loses_rows(p, t)) {
+            add(s, " AND (");
+            goes(&w, &p->root, NULL, t, false);
+            add(s, ") IS NOT TRUE");
+        }
+        add(s, "),\n");
+    }
+    add(s, "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)");
+}
+
+static void filter(struct stmt *s)
+{
+    add(s, "count(*) FILTER (WHERE ");
+}
+
+void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "SELECT ");
+    filter(s);
+    for (size_t i = 0; i < p->n_times; i++) {
+        add(s, i ? " AND " : "");
+        sql_column(s, d, THIS, p->times[i].column);
+        add(s, " IS NULL");
+    }
+    add(s, "),\n");
+    filter(s);
+    add(s, "NOT (");
+    for (size_t i = 0; i < p->n_times; i++) {
+        add(s, i ? " AND " : "");
+        d->time_readable(s, THIS, &p->times[i]);
+    }
+    add(s, ")),\n");
+    filter(s);
+    expression(&w, THIS, p->timely);
+    add(s, " AND ");
+    if (p->hold) {
+        add(s, "NOT (");
+        expression(&w, THIS, p->hold);
+        add(s, ")),\n");
+    } else {
+        add(s, "FALSE),\n");
+    }
+    filter(s);
+    expression(&w, THIS, p->timely);
+    if (p->hold) {
+        add(s, " AND ");
+        expression(&w, THIS, p->hold);
+    }
+    add(s, " AND ");
+    if (p->free_) {
+        add(s, "NOT (");
+        expression(&w, THIS, p->free_);
+        add(s, "))\n");
+    } else {
+        add(s, "FALSE)\n");
+    }
+    from(s, d, p->root.table, THIS);
+    add(s, " WHERE ");
+    expression(&w, THIS, p->matches);
+}
+
+void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, size_t time, int64_t most)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "SELECT ");
+    sql_column(s, d, THIS, p->times[time].column);
+    from(s, d, p->root.table, THIS);
+    add(s, " WHERE ");
+    sql_column(s, d, THIS, p->times[time].column);
+    add(s, " IS NOT NULL AND ");
+    expression(&w, THIS, p->matches);
+    add(s, " LIMIT ");
+    sql_bind_integer(s, d, most);
+}
+
+void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is)
+{
+    stmt_clear(s);
+    struct writer w = {.s = s, .d = d};
+    add(s, "SELECT 1");
+    from(s, d, t, THIS);
+    add(s, " WHERE ");
+    expression(&w, THIS, is);
+    add(s, " LIMIT 1");
+}

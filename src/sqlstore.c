@@ -1,0 +1,725 @@
+/* sqlstore: what every SQL engine does the same way behind the store seam. See sqlstore.h.
+ *
+ * A slice, inside one transaction:
+ *
+ *   1. pick      lock up to N due rows beyond the cursor, with their whole condition
+ *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due
+ *   3. gather    top down: the subtree of rows that own rows of their own table, then rows that own others,
+ * each locked
+ *   4. erase     bottom up: owned rows, then detach what refers to these rows, then the rows themselves, by
+ * key
+ *   5. settle    deferred constraints speak
+ *
+ * Whoever asked for the slice commits it. Wherever fewer rows went than were found, and the rest is still
+ * there, a trigger or rule kept it: the slice fails with ERR_REFUSED, so that no row loses what it owns and
+ * stays. */
+#include "sqlstore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLE_ROWS = 1000 };
+
+/* --- rows and sets ------------------------------------------------------------------------------------ */
+
+void rows_release(struct rows *r)
+{
+    arena_free(r->arena);
+    free(r->cells);
+    *r = (struct rows){0};
+}
+
+void rows_push(struct rows *r, const struct value *cells)
+{
+    if (!r->arena)
+        r->arena = arena_new();
+    bool full = (r->n_rows & (r->n_rows - 1)) == 0; /* room is the next power of two */
+    if (full)
+        r->cells = mem_grow(r->cells, (r->n_rows ? r->n_rows * 2 : 1) * r->n_columns, sizeof(*r->cells));
+    struct value *to = r->cells + r->n_rows * r->n_columns;
+    for (size_t i = 0; i < r->n_columns; i++) {
+        to[i] = cells[i];
+        if (cells[i].text)
+            to[i].text = arena_strndup(r->arena, cells[i].text, cells[i].len);
+    }
+    r->n_rows++;
+}
+
+static const struct value *row_at(const struct rows *r, size_t i)
+{
+    return r->cells + i * r->n_columns;
+}
+
+void sql_store_release(struct sql_store *s)
+{
+    for (size_t i = 0; i < s->n_sets; i++)
+        rows_release(&s->sets[i].rows);
+    free(s->sets);
+    s->sets = NULL;
+    s->n_sets = 0;
+}
+
+/* The plan's sets, and one more for the rows found last while a subtree is gathered. */
+static void prepare_sets(struct sql_store *s, const struct plan *p)
+{
+    sql_store_release(s);
+    s->n_sets = (size_t)p->n_sets + 1;
+    s->sets = mem_alloc(s->n_sets * sizeof(*s->sets));
+}
+
+static bool same_value(const struct value *a, const struct value *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case VALUE_NULL:
+        return true;
+    case VALUE_INTEGER:
+        return a->integer == b->integer;
+    case VALUE_REAL:
+        return memcmp(&a->real, &b->real, sizeof(a->real)) == 0;
+    case VALUE_TEXT:
+    case VALUE_BLOB:
+        break;
+    }
+    return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+static uint64_t hash_value(uint64_t h, const struct value *v)
+{
+    const unsigned char *bytes = (const void *)(v->text ? (const void *)v->text : (const void *)&v->integer);
+    size_t len = v->text ? v->len : sizeof(v->integer);
+    if (v->kind == VALUE_REAL)
+        bytes = (const void *)&v->real;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ bytes[i]) * UINT64_C(1099511628211);
+    return (h ^ (uint64_t)v->kind) * UINT64_C(1099511628211);
+}
+
+/* The keys of a set, to ask whether a row is in it already. Open addressing; slots hold row number + 1. */
+struct known {
+    const struct rows *rows;
+    size_t n_key;
+    size_t *slots;
+    size_t room;
+};
+
+static size_t known_slot(const struct known *k, const struct value *row)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < k->n_key; i++)
+        h = hash_value(h, &row[i]);
+    size_t at = (size_t)h & (k->room - 1);
+    for (; k->slots[at]; at = (at + 1) & (k->room - 1)) {
+        const struct value *other = row_at(k->rows, k->slots[at] - 1);
+        size_t same = 0;
+        while (same < k->n_key && same_value(&row[same], &other[same]))
+            same++;
+        if (same == k->n_key)
+            break;
+    }
+    return at;
+}
+
+static void known_rebuild(struct known *k)
+{
+    free(k->slots);
+    k->room = 64;
+    while (k->room < k->rows->n_rows * 4)
+        k->room *= 2;
+    k->slots = mem_alloc(k->room * sizeof(*k->slots));
+    for (size_t i = 0; i < k->rows->n_rows; i++)
+        k->slots[known_slot(k, row_at(k->rows, i))] = i + 1;
+}
+
+/* Adds the row to the set unless its key is there; says whether it was added. */
+static bool known_add(struct known *k, struct rows *set, const struct value *row)
+{
+    if (set->n_rows * 2 >= k->room)
+        known_rebuild(k);
+    size_t at = known_slot(k, row);
+    if (k->slots[at])
+        return false;
+    rows_push(set, row);
+    k->slots[at] = set->n_rows;
+    return true;
+}
+
+static void known_release(struct known *k)
+{
+    free(k->slots);
+}
+
+/* --- small helpers -------------------------------------------------------------------------------------- */
+
+static struct sql_store *of(struct store *s)
+{
+    return (struct sql_store *)s;
+}
+
+static int64_t number(const struct value *v)
+{
+    if (v->kind == VALUE_INTEGER)
+        return v->integer;
+    if (v->kind == VALUE_REAL)
+        return (int64_t)v->real;
+    return v->kind == VALUE_TEXT ? strtoll(v->text, NULL, 10) : 0;
+}
+
+static int query_number(struct sql_store *s, const struct stmt *st, int64_t *ret, struct err *e)
+{
+    AUTO(rows_release) struct rows r = {0};
+    if (s->engine->query(s, st, &r, e) < 0)
+        return -1;
+    *ret = r.n_rows ? number(row_at(&r, 0)) : 0;
+    return 0;
+}
+
+static int query_any(struct sql_store *s, const struct stmt *st, bool *ret, struct err *e)
+{
+    AUTO(rows_release) struct rows r = {0};
+    if (s->engine->query(s, st, &r, e) < 0)
+        return -1;
+    *ret = r.n_rows > 0;
+    return 0;
+}
+
+static int kept_by_hooks(struct err *e, int64_t left, const struct table *t, const char *what)
+{
+    return err_set(e, ERR_REFUSED, "%lld row%s of %s %s: a trigger or a rule kept %s", (long long)left,
+                   left == 1 ? "" : "s", t->print, what, left == 1 ? "it" : "them");
+}
+
+/* --- the slice --------------------------------------------------------------------------------------------
+ */
+
+static int pick(struct sql_store *s, const struct plan *p, const struct cursor *from, int64_t most,
+                struct slice *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    const struct node *root = &p->root;
+    sql_pick(&st, s->engine->dialect, p, from, most);
+    if (s->engine->query(s, &st, &found, e) < 0)
+        return -1;
+    s->sets[0].node = root;
+    s->sets[0].rows.n_columns = root->n_carry;
+    for (size_t i = 0; i < found.n_rows; i++)
+        rows_push(&s->sets[0].rows, row_at(&found, i));
+    ret->picked = (int64_t)found.n_rows;
+    if (found.n_rows)
+        cursor_set(&ret->end, row_at(&found, found.n_rows - 1) + root->n_carry, p->n_order);
+    return 0;
+}
+
+static void add_value(struct text *out, const struct value *v)
+{
+    switch (v->kind) {
+    case VALUE_NULL:
+        text_add(out, "NULL");
+        break;
+    case VALUE_INTEGER:
+        text_addf(out, "%lld", (long long)v->integer);
+        break;
+    case VALUE_REAL:
+        text_addf(out, "%.17g", v->real);
+        break;
+    case VALUE_TEXT:
+        text_add_n(out, v->text, v->len);
+        break;
+    case VALUE_BLOB:
+        text_add(out, "x'");
+        for (size_t i = 0; i < v->len; i++)
+            text_addf(out, "%02x", (unsigned)(unsigned char)v->text[i]);
+        text_add(out, "'");
+        break;
+    }
+}
+
+static char *key_text(const struct node *root, const struct value *row)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; i < root->table->n_key; i++) {
+        text_addf(&t, "%s%s=", i ? ", " : "", root->table->key[i]->name);
+        add_value(&t, &row[i]);
+    }
+    return mem_strdup(text_str(&t));
+}
+
+static int judge(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    struct rows still = {0};
+    if (s->engine->load_set(s, 0, e) < 0)
+        return -1;
+    sql_judge(&st, s->engine->dialect, p);
+    if (s->engine->query(s, &st, &still, e) < 0) {
+        rows_release(&still);
+        return -1;
+    }
+    rows_release(&s->sets[0].rows);
+    s->sets[0].rows = still;
+    s->sets[0].rows.n_columns = p->root.n_carry;
+    return 0;
+}
+
+/* One level further down: rows that refer to the frontier and are not in the set yet. */
+static int grow_once(struct sql_store *s, const struct node *n, int frontier, struct known *known,
+                     struct err *e)
+{
+    struct rows *set = &s->sets[n->set].rows;
+    struct rows next = {.n_columns = n->n_carry};
+    int r = 0;
+    for (size_t way = 0; way < n->n_grow && r == 0; way++) {
+        AUTO(stmt_release) struct stmt st = {0};
+        AUTO(rows_release) struct rows found = {0};
+        sql_grow(&st, s->engine->dialect, n, way, frontier);
+        r = s->engine->query(s, &st, &found, e);
+        for (size_t i = 0; r == 0 && i < found.n_rows; i++)
+            if (known_add(known, set, row_at(&found, i)))
+                rows_push(&next, row_at(&found, i));
+    }
+    rows_release(&s->sets[frontier].rows);
+    s->sets[frontier].rows = next;
+    return r;
+}
+
+/* Ends because the set only grows and holds each key once: a level with nothing new is the last, also in a
+ * cycle. */
+static int grow(struct sql_store *s, const struct node *n, struct err *e)
+{
+    if (!n->n_grow)
+        return 0;
+    int frontier = (int)s->n_sets - 1;
+    AUTO(known_release) struct known known = {.rows = &s->sets[n->set].rows, .n_key = n->table->n_key};
+    known_rebuild(&known);
+    rows_release(&s->sets[frontier].rows);
+    s->sets[frontier].node = n;
+    s->sets[frontier].rows.n_columns = n->n_carry;
+    for (size_t i = 0; i < s->sets[n->set].rows.n_rows; i++)
+        rows_push(&s->sets[frontier].rows, row_at(&s->sets[n->set].rows, i));
+    while (s->sets[frontier].rows.n_rows)
+        if (s->engine->load_set(s, frontier, e) < 0 || grow_once(s, n, frontier, &known, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int gather(struct sql_store *s, const struct node *n, struct err *e)
+{
+    if (grow(s, n, e) < 0 || s->engine->load_set(s, n->set, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n->n_kids; i++) {
+        const struct node *kid = &n->kids[i];
+        if (kid->set < 0)
+            continue;
+        AUTO(stmt_release) struct stmt st = {0};
+        struct keyset *set = &s->sets[kid->set];
+        rows_release(&set->rows);
+        set->node = kid;
+        sql_pick_kids(&st, s->engine->dialect, n, kid);
+        if (s->engine->query(s, &st, &set->rows, e) < 0)
+            return -1;
+        set->rows.n_columns = kid->n_carry;
+        if (gather(s, kid, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int run_detachment(struct sql_store *s, const struct plan *p, const struct node *n,
+                          const struct detachment *t, struct slice *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t outside, inside, left;
+    sql_detach(&st, s->engine->dialect, p, n, t, false);
+    if (s->engine->execute(s, &st, &outside, e) < 0)
+        return -1;
+    ret->detached[t->slot] += outside;
+    if (plan_has_set(p, t->table)) {
+        sql_detach(&st, s->engine->dialect, p, n, t, true);
+        if (s->engine->execute(s, &st, &inside, e) < 0)
+            return -1;
+    }
+    if (!t->table->update_hooks)
+        return 0;
+    sql_detach_left(&st, s->engine->dialect, n, t);
+    if (query_number(s, &st, &left, e) < 0)
+        return -1;
+    return left ? kept_by_hooks(e, left, t->table, "stayed attached") : 0;
+}
+
+/* Rows owned by the parent's set that own nothing themselves. */
+static int delete_leaf(struct sql_store *s, const struct plan *p, const struct node *parent,
+                       const struct node *n, struct slice *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t gone, left;
+    sql_delete_kids(&st, s->engine->dialect, p, parent, n);
+    if (s->engine->execute(s, &st, &gone, e) < 0)
+        return -1;
+    ret->gone[n->slot] += gone;
+    if (!n->table->delete_hooks && !n->where)
+        return 0;
+    sql_kids_left(&st, s->engine->dialect, parent, n);
+    if (query_number(s, &st, &left, e) < 0)
+        return -1;
+    return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
+}
+
+/* Rows of a set, by key. Fewer than the set holds may be right (a row that two ways lead to went the first
+ * time), so ask whether any is still there. */
+static int delete_set(struct sql_store *s, const struct node *n, struct slice *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t gone, left;
+    int64_t found = (int64_t)s->sets[n->set].rows.n_rows;
+    if (!found)
+        return 0;
+    sql_delete_set(&st, s->engine->dialect, n);
+    if (s->engine->execute(s, &st, &gone, e) < 0)
+        return -1;
+    ret->gone[n->slot] += gone;
+    if (gone == found)
+        return 0;
+    sql_set_left(&st, s->engine->dialect, n);
+    if (query_number(s, &st, &left, e) < 0)
+        return -1;
+    return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
+}
+
+static int erase(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
+                 struct err *e)
+{
+    if (!s->sets[n->set].rows.n_rows)
+        return 0;
+    for (size_t i = 0; i < n->n_kids; i++) {
+        const struct node *kid = &n->kids[i];
+        int r = kid->set < 0 ? delete_leaf(s, p, n, kid, ret, e) : erase(s, p, kid, ret, e);
+        if (r < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < n->n_detach; i++)
+        if (run_detachment(s, p, n, &n->detach[i], ret, e) < 0)
+            return -1;
+    return delete_set(s, n, ret, e);
+}
+
+int sqlstore_slice(struct store *store, const struct plan *p, const struct cursor *from, int64_t most,
+                   struct slice *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    prepare_sets(s, p);
+    if (pick(s, p, from, most, ret, e) < 0)
+        return -1;
+    if (!ret->picked)
+        return 0;
+    if (ret->picked == 1)
+        ret->key = key_text(&p->root, row_at(&s->sets[0].rows, 0));
+    if (p->judge_again && judge(s, p, e) < 0)
+        return -1;
+    if (!s->sets[0].rows.n_rows)
+        return 0;
+    if (gather(s, &p->root, e) < 0 || erase(s, p, &p->root, ret, e) < 0)
+        return -1;
+    return s->engine->settle(s, e);
+}
+
+int sqlstore_begin(struct store *store, const struct plan *p, struct err *e)
+{
+    struct sql_store *s = of(store);
+    return s->engine->begin_write(s, p->policy->lock_timeout_us, p->policy->statement_timeout_us, e);
+}
+
+int sqlstore_mark(struct store *s, struct err *e)
+{
+    return of(s)->engine->mark(of(s), e);
+}
+
+int sqlstore_undo(struct store *s, struct err *e)
+{
+    return of(s)->engine->undo(of(s), e);
+}
+
+int sqlstore_commit(struct store *s, struct err *e)
+{
+    return of(s)->engine->commit(of(s), e);
+}
+
+void sqlstore_rollback(struct store *s)
+{
+    of(s)->engine->rollback(of(s));
+}
+
+/* --- reading
+ * -------------------------------------------------------------------------------------------------- */
+
+/* Runs one reading function in a transaction that cannot write and is always rolled back. */
+static int reading(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    return s->engine->begin_read(s, p->policy->statement_timeout_us, e);
+}
+
+int sqlstore_probe(struct store *store, const struct plan *p, bool *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_probe(&st, s->engine->dialect, p);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = query_any(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
+int sqlstore_remaining(struct store *store, const struct plan *p, int64_t most, int64_t *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_remaining(&st, s->engine->dialect, p, most);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = query_number(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
+static void read_counts(const struct plan *p, const struct value *row, struct due *ret)
+{
+    for (size_t i = 0; i < p->n_slots; i++)
+        ret->gone[i] = number(row++);
+    for (size_t i = 0; i < p->n_detach_slots; i++)
+        ret->detached[i] = number(row++);
+    ret->has_range = row[0].kind != VALUE_NULL;
+    ret->oldest = number(&row[0]);
+    ret->newest = number(&row[1]);
+}
+
+static int count_in(struct sql_store *s, const struct plan *p, struct due *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows counts = {0}, kept = {0};
+    sql_count(&st, s->engine->dialect, p);
+    if (s->engine->query(s, &st, &counts, e) < 0)
+        return -1;
+    read_counts(p, row_at(&counts, 0), ret);
+    sql_kept(&st, s->engine->dialect, p);
+    if (s->engine->query(s, &st, &kept, e) < 0)
+        return -1;
+    const struct value *row = row_at(&kept, 0);
+    ret->null_time = number(&row[0]);
+    ret->unreadable_time = number(&row[1]);
+    ret->held = number(&row[2]);
+    ret->waiting = number(&row[3]);
+    return 0;
+}
+
+int sqlstore_count(struct store *store, const struct plan *p, struct due *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = count_in(s, p, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
+int sqlstore_has_value(struct store *store, const struct table *t, const struct expr *is, bool *ret,
+                       struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_has(&st, s->engine->dialect, t, is);
+    int r = s->engine->begin_read(s, 30 * US_PER_S, e);
+    if (r == 0)
+        r = query_any(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
+static bool plausible(int64_t v, int64_t unit_us)
+{
+    const int64_t from_s = INT64_C(631152000), to_s = INT64_C(4102444800); /* 1990 to 2100 */
+    int64_t per_s = US_PER_S / unit_us;
+    return v >= from_s * per_s && v < to_s * per_s;
+}
+
+static void set_example(struct time_sample *ret, const struct value *v)
+{
+    if (ret->example[0])
+        return;
+    AUTO(text_release) struct text t = {0};
+    add_value(&t, v);
+    size_t len = t.len < sizeof(ret->example) - 1 ? t.len : sizeof(ret->example) - 1;
+    memcpy(ret->example, text_str(&t), len);
+}
+
+static void sample_integer(const struct time_column *t, const struct value *v, struct time_sample *ret)
+{
+    bool text_number = v->kind == VALUE_TEXT && t->column->type == TYPE_INTEGER; /* PostgreSQL gives text */
+    if (v->kind != VALUE_INTEGER && !text_number) {
+        ret->unreadable++;
+        set_example(ret, v);
+        return;
+    }
+    int64_t i = number(v);
+    ret->plausible_s += plausible(i, US_PER_S);
+    ret->plausible_ms += plausible(i, US_PER_MS);
+    ret->plausible_us += plausible(i, 1);
+    if (!plausible(i, t->unit_us))
+        set_example(ret, v);
+}
+
+static void sample_text(const struct time_column *t, const struct value *v, struct time_sample *ret)
+{
+    instant ignored;
+    if (v->kind == VALUE_TEXT && when_parse(v->text, v->len, t->zone, &ignored))
+        return;
+    ret->unreadable++;
+    set_example(ret, v);
+}
+
+int sqlstore_sample(struct store *store, const struct plan *p, size_t time, struct time_sample *ret,
+                    struct err *e)
+{
+    struct sql_store *s = of(store);
+    const struct time_column *t = &p->times[time];
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    *ret = (struct time_sample){0};
+    sql_sample(&st, s->engine->dialect, p, time, SAMPLE_ROWS);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = s->engine->query(s, &st, &found, e);
+    s->engine->rollback(s);
+    for (size_t i = 0; r == 0 && i < found.n_rows; i++) {
+        ret->n++;
+        if (t->encoding == TIME_INTEGER)
+            sample_integer(t, row_at(&found, i), ret);
+        else if (t->encoding == TIME_TEXT)
+            sample_text(t, row_at(&found, i), ret);
+    }
+    return r;
+}
+
+/* --- what the engine thinks of it
+ * -------------------------------------------------------------------------------- */
+
+static int scan_conditions(const struct dialect *d, const struct expr *x, instant now, struct err *e)
+{
+    if (!x)
+        return 0;
+    if (x->kind == EXPR_SQL)
+        return sql_condition(NULL, d, "this", x->sql, now, e);
+    for (size_t i = 0; i < x->n_kids; i++)
+        if (scan_conditions(d, x->kids[i], now, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int scan_nodes(const struct dialect *d, const struct node *n, instant now, struct err *e)
+{
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (scan_conditions(d, n->kids[i].where, now, e) < 0 || scan_nodes(d, &n->kids[i], now, e) < 0)
+            return -1;
+    return 0;
+}
+
+int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
+{
+    struct sql_store *s = of(store);
+    const struct dialect *d = s->engine->dialect;
+    if (scan_conditions(d, p->due, p->now, e) < 0 || scan_nodes(d, &p->root, p->now, e) < 0)
+        return -1;
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_probe(&st, d, p);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = s->engine->accepts(s, &st, e);
+    if (r == 0) {
+        sql_count(&st, d, p);
+        r = s->engine->accepts(s, &st, e);
+    }
+    s->engine->rollback(s);
+    return r;
+}
+
+/* --- for people
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void show(struct text *out, const struct stmt *st, const char *what)
+{
+    text_addf(out, "-- %s\n%s;\n", what, text_str(&st->sql));
+    for (size_t i = 0; i < st->n_params; i++) {
+        const struct param *m = &st->params[i];
+        text_addf(out, "--   %zu = ", i + 1);
+        if (m->set >= 0)
+            text_addf(out, "keys of set %d", m->set);
+        else
+            add_value(out, &m->value);
+        text_add(out, "\n");
+    }
+    text_add(out, "\n");
+}
+
+static void explain_gather(const struct dialect *d, const struct plan *p, const struct node *n,
+                           struct text *out)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(text_release) struct text what = {0};
+    for (size_t way = 0; way < n->n_grow; way++) {
+        sql_grow(&st, d, n, way, p->n_sets);
+        text_clear(&what);
+        text_addf(&what, "lock the subtree, level by level, into set %d", n->set);
+        show(out, &st, text_str(&what));
+    }
+    for (size_t i = 0; i < n->n_kids; i++) {
+        if (n->kids[i].set < 0)
+            continue;
+        sql_pick_kids(&st, d, n, &n->kids[i]);
+        text_clear(&what);
+        text_addf(&what, "lock owned rows of %s into set %d", n->kids[i].table->print, n->kids[i].set);
+        show(out, &st, text_str(&what));
+        explain_gather(d, p, &n->kids[i], out);
+    }
+}
+
+static void explain_erase(const struct dialect *d, const struct plan *p, const struct node *n,
+                          struct text *out)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(text_release) struct text what = {0};
+    for (size_t i = 0; i < n->n_kids; i++) {
+        if (n->kids[i].set >= 0) {
+            explain_erase(d, p, &n->kids[i], out);
+            continue;
+        }
+        sql_delete_kids(&st, d, p, n, &n->kids[i]);
+        text_clear(&what);
+        text_addf(&what, "delete owned rows of %s", n->kids[i].table->print);
+        show(out, &st, text_str(&what));
+    }
+    for (size_t i = 0; i < n->n_detach; i++) {
+        sql_detach(&st, d, p, n, &n->detach[i], false);
+        text_clear(&what);
+        text_addf(&what, "detach rows of %s", n->detach[i].table->print);
+        show(out, &st, text_str(&what));
+    }
+    sql_delete_set(&st, d, n);
+    text_clear(&what);
+    text_addf(&what, "delete the rows of %s", n->table->print);
+    show(out, &st, text_str(&what));
+}
+
+void sqlstore_explain(struct store *store, const struct plan *p, struct text *out)
+{
+    const struct dialect *d = of(store)->engine->dialect;
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_pick(&st, d, p, NULL, p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch);
+    show(out, &st, "pick and lock due rows into set 0 (later batches begin after the last row)");
+    if (p->judge_again) {
+        sql_judge(&st, d, p);
+        show(out, &st, "judge again what looks at other rows");
+    }
+    explain_gather(d, p, &p->root, out);
+    explain_erase(d, p, &p->root, out);
+}

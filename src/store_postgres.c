@@ -1,0 +1,594 @@
+/* store_postgres: a connection to PostgreSQL. The only file that sees libpq.
+ *
+ * Everything holds behind a pooler that hands out a server per transaction: settings are SET LOCAL, there
+ * are no prepared statements and no session locks. */
+#include "store_postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libpq-fe.h>
+
+enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30 };
+
+struct postgres {
+    struct sql_store sql; /* first: a struct store * is one of these */
+    PGconn *conn;
+    bool reading;
+    bool marked; /* the savepoint exists */
+};
+
+static struct postgres *of_sql(struct sql_store *s)
+{
+    return (struct postgres *)s;
+}
+
+static struct postgres *of_store(struct store *s)
+{
+    return (struct postgres *)s;
+}
+
+static void result_clear_p(PGresult **r)
+{
+    PQclear(*r);
+}
+
+/* --- errors -------------------------------------------------------------------------------------- */
+
+/* The words of the server or of libpq as one line: line breaks and tabs become single blanks. */
+static void add_one_line(struct text *t, const char *words)
+{
+    bool gap = false;
+    for (; *words; words++) {
+        if (strchr(" \t\r\n", *words)) {
+            gap = t->len > 0;
+            continue;
+        }
+        if (gap)
+            text_add(t, " ");
+        text_add_n(t, words, 1);
+        gap = false;
+    }
+}
+
+/* The first line that begins like the SQLSTATE decides. What is not here was said by a constraint, a trigger
+ * or a value of one row, and may be said of that row only. */
+static enum err_kind kind_of_state(const char *state)
+{
+    static const struct {
+        const char *begins;
+        enum err_kind kind;
+    } kinds[] = {
+        {"40001", ERR_CONFLICT}, /* serialization failure */
+        {"40P01", ERR_CONFLICT}, /* deadlock */
+        {"55P03", ERR_BUSY},     /* lock not available */
+        {"57014", ERR_TIMEOUT},  /* query canceled */
+        {"08", ERR_LOST},        /* connection exception */
+        {"57P0", ERR_LOST},      /* shutdown, crash, dropped */
+        {"25P03", ERR_LOST},     /* idle in transaction for too long */
+        {"25", ERR_DATABASE},    /* invalid transaction state */
+        {"42", ERR_DATABASE},    /* syntax, unknown names, privileges, row security */
+        {"53", ERR_DATABASE},    /* out of disk, memory, connections */
+        {"54", ERR_DATABASE},    /* limits */
+        {"58", ERR_DATABASE},    /* system error */
+        {"XX", ERR_DATABASE},    /* internal error */
+        {"0A", ERR_DATABASE},    /* not supported */
+        {"3D", ERR_DATABASE},    /* no such database */
+        {"3F", ERR_DATABASE},    /* no such schema */
+        {"28", ERR_DATABASE},    /* not authorized */
+    };
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (strncmp(state, kinds[i].begins, strlen(kinds[i].begins)) == 0)
+            return kinds[i].kind;
+    return ERR_REFUSED;
+}
+
+static int fail_lost(struct postgres *p, struct err *e)
+{
+    AUTO(text_release) struct text words = {0};
+    add_one_line(&words, PQerrorMessage(p->conn));
+    return err_set(e, ERR_LOST, "postgresql: %s", words.len ? text_str(&words) : "the connection is lost");
+}
+
+/* r is an error, or NULL when there was no answer at all. */
+static int fail(struct postgres *p, const PGresult *r, struct err *e)
+{
+    const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+    const char *primary = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *detail = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_DETAIL) : NULL;
+    if (!state)
+        return fail_lost(p, e);
+    AUTO(text_release) struct text words = {0}, more = {0};
+    add_one_line(&words, primary ? primary : "");
+    add_one_line(&more, detail ? detail : "");
+    err_set(e, kind_of_state(state), more.len ? "postgresql %s: %s (%s)" : "postgresql %s: %s", state,
+            text_str(&words), text_str(&more));
+    if (e)
+        snprintf(e->code, sizeof(e->code), "%s", state);
+    return -1;
+}
+
+static bool succeeded(const PGresult *r)
+{
+    ExecStatusType status = PQresultStatus(r);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/* One or more plain commands. */
+static int command(struct postgres *p, const char *sql, struct err *e)
+{
+    AUTO(result_clear_p) PGresult *r = PQexec(p->conn, sql);
+    return succeeded(r) ? 0 : fail(p, r, e);
+}
+
+/* --- statements ---------------------------------------------------------------------------------- */
+
+/* The parameters of one statement as texts. */
+struct bound {
+    const char **values; /* NULL entry: SQL NULL */
+    struct text *texts;
+    size_t n;
+};
+
+static void bound_release(struct bound *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        text_release(&b->texts[i]);
+    free(b->texts);
+    free(b->values);
+}
+
+static void add_value(struct text *t, const struct value *v)
+{
+    switch (v->kind) {
+    case VALUE_NULL:
+        break;
+    case VALUE_INTEGER:
+        text_addf(t, "%lld", (long long)v->integer);
+        break;
+    case VALUE_REAL:
+        text_addf(t, "%.17g", v->real);
+        break;
+    case VALUE_TEXT:
+        text_add_n(t, v->text, v->len);
+        break;
+    case VALUE_BLOB:
+        text_add(t, "\\x");
+        for (size_t i = 0; i < v->len; i++)
+            text_addf(t, "%02x", (unsigned char)v->text[i]);
+        break;
+    }
+}
+
+static void add_quoted(struct text *t, const char *s)
+{
+    text_add(t, "\"");
+    for (size_t n; *s; s += n) {
+        n = strcspn(s, "\"\\");
+        text_add_n(t, s, n);
+        if (s[n]) {
+            text_addf(t, "\\%c", s[n]);
+            n++;
+        }
+    }
+    text_add(t, "\"");
+}
+
+/* A column of a key set as an array literal. A set that is not there yet (a statement that is only looked
+ * at) is empty. */
+static void add_array(struct text *t, const struct sql_store *s, const struct param *p)
+{
+    const struct rows none = {0};
+    const struct rows *rows = (size_t)p->set < s->n_sets ? &s->sets[p->set].rows : &none;
+    AUTO(text_release) struct text one = {0};
+    text_add(t, "{");
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        const struct value *v = &rows->cells[i * rows->n_columns + p->set_column];
+        text_add(t, i ? "," : "");
+        text_clear(&one);
+        add_value(&one, v);
+        if (v->kind == VALUE_NULL)
+            text_add(t, "NULL");
+        else
+            add_quoted(t, text_str(&one));
+    }
+    text_add(t, "}");
+}
+
+static void bind_params(const struct sql_store *s, const struct stmt *st, struct bound *b)
+{
+    b->n = st->n_params;
+    b->values = mem_alloc(b->n * sizeof(*b->values));
+    b->texts = mem_alloc(b->n * sizeof(*b->texts));
+    for (size_t i = 0; i < b->n; i++) {
+        const struct param *p = &st->params[i];
+        if (p->set >= 0)
+            add_array(&b->texts[i], s, p);
+        else
+            add_value(&b->texts[i], &p->value);
+        b->values[i] = p->set < 0 && p->value.kind == VALUE_NULL ? NULL : text_str(&b->texts[i]);
+    }
+}
+
+/* Never a named statement: a pooler may run the next transaction elsewhere. */
+static PGresult *run(struct postgres *p, const char *sql, const struct stmt *st)
+{
+    AUTO(bound_release) struct bound b = {0};
+    bind_params(&p->sql, st, &b);
+    return PQexecParams(p->conn, sql, (int)b.n, NULL, b.values, NULL, NULL, 0);
+}
+
+static void copy_rows(const PGresult *r, struct rows *ret)
+{
+    int n_rows = PQntuples(r), n_columns = PQnfields(r);
+    AUTO(mem_free_p) struct value *cells = mem_alloc((size_t)n_columns * sizeof(*cells));
+    ret->n_columns = (size_t)n_columns;
+    for (int row = 0; row < n_rows; row++) {
+        for (int i = 0; i < n_columns; i++) {
+            bool null = PQgetisnull(r, row, i);
+            cells[i] = (struct value){
+                .kind = null ? VALUE_NULL : VALUE_TEXT,
+                .text = null ? NULL : PQgetvalue(r, row, i),
+                .len = null ? 0 : (size_t)PQgetlength(r, row, i),
+            };
+        }
+        rows_push(ret, cells);
+    }
+}
+
+static int postgres_query(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e)
+{
+    struct postgres *p = of_sql(s);
+    AUTO(result_clear_p) PGresult *r = run(p, text_str(&st->sql), st);
+    if (!succeeded(r))
+        return fail(p, r, e);
+    rows_release(ret);
+    copy_rows(r, ret);
+    return 0;
+}
+
+static int postgres_execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e)
+{
+    struct postgres *p = of_sql(s);
+    AUTO(result_clear_p) PGresult *r = run(p, text_str(&st->sql), st);
+    if (!succeeded(r))
+        return fail(p, r, e);
+    *ret_affected = strtoll(PQcmdTuples(r), NULL, 10);
+    return 0;
+}
+
+/* Sets travel with each statement as arrays. */
+static int postgres_load_set(struct sql_store *s, int set, struct err *e)
+{
+    (void)s, (void)set, (void)e;
+    return 0;
+}
+
+/* --- transactions -------------------------------------------------------------------------------- */
+
+static void postgres_rollback(struct sql_store *s)
+{
+    struct postgres *p = of_sql(s);
+    p->marked = false;
+    if (PQstatus(p->conn) == CONNECTION_OK && PQtransactionStatus(p->conn) != PQTRANS_IDLE)
+        PQclear(PQexec(p->conn, "ROLLBACK"));
+}
+
+/* The settings on which the meaning of a statement depends, and the time limit. */
+static void add_settings(struct text *sql, int64_t statement_timeout_ms)
+{
+    text_addf(sql,
+              "SET LOCAL statement_timeout = %lld;"
+              " SET LOCAL row_security = off;" /* hidden rows are an error */
+              " SET LOCAL standard_conforming_strings = on;"
+              " SET LOCAL TimeZone = 'UTC';"
+              " SET LOCAL DateStyle = 'ISO, YMD';"
+              " SET LOCAL IntervalStyle = 'postgres';"
+              " SET LOCAL extra_float_digits = 1",
+              (long long)statement_timeout_ms);
+}
+
+/* Rounded up; 0 would mean no limit at all. */
+static int64_t to_ms(int64_t us)
+{
+    int64_t ms = us / US_PER_MS + (us % US_PER_MS > 0);
+    return ms < 1 ? 1 : ms > INT32_MAX ? INT32_MAX : ms;
+}
+
+static int begin(struct postgres *p, const char *sql, struct err *e)
+{
+    if (command(p, sql, e) == 0)
+        return 0;
+    postgres_rollback(&p->sql);
+    return -1;
+}
+
+static int postgres_begin_read(struct sql_store *s, int64_t statement_timeout_us, struct err *e)
+{
+    AUTO(text_release) struct text sql = {0};
+    text_add(&sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
+    add_settings(&sql, to_ms(statement_timeout_us));
+    return begin(of_sql(s), text_str(&sql), e);
+}
+
+static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
+                                struct err *e)
+{
+    struct postgres *p = of_sql(s);
+    if (p->reading)
+        return err_set(e, ERR_USAGE, "postgresql: this connection was opened for reading only");
+    AUTO(text_release) struct text sql = {0};
+    text_add(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ");
+    add_settings(&sql, to_ms(statement_timeout_us));
+    text_addf(&sql, "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = '60s'",
+              (long long)to_ms(lock_timeout_us));
+    struct err why = ERR_INIT;
+    if (begin(p, text_str(&sql), &why) == 0)
+        return 0;
+    if (strcmp(why.code, "25006") == 0 || strcmp(why.code, "0A000") == 0)
+        err_wrap(&why, "the database is read-only (a standby?)");
+    if (e)
+        *e = why;
+    return -1;
+}
+
+static int postgres_settle(struct sql_store *s, struct err *e)
+{
+    return command(of_sql(s), "SET CONSTRAINTS ALL IMMEDIATE", e);
+}
+
+static int postgres_mark(struct sql_store *s, struct err *e)
+{
+    struct postgres *p = of_sql(s);
+    if (command(p, p->marked ? "RELEASE SAVEPOINT lapse; SAVEPOINT lapse" : "SAVEPOINT lapse", e) < 0)
+        return -1;
+    p->marked = true;
+    return 0;
+}
+
+static int postgres_undo(struct sql_store *s, struct err *e)
+{
+    return command(of_sql(s), "ROLLBACK TO SAVEPOINT lapse", e);
+}
+
+/* Whether a server that ends the connection in answer to COMMIT can have committed. One that was asked to
+ * end it, or that waited too long, did so instead of looking at COMMIT. A crash, or a pooler that lost its
+ * server, says nothing about it. */
+static bool commit_is_unknown(const struct err *e)
+{
+    return e->kind == ERR_LOST && strcmp(e->code, "57P01") != 0 && strcmp(e->code, "25P03") != 0;
+}
+
+static int postgres_commit(struct sql_store *s, struct err *e)
+{
+    struct postgres *p = of_sql(s);
+    p->marked = false;
+    if (PQstatus(p->conn) != CONNECTION_OK)
+        return fail_lost(p, e);
+    AUTO(result_clear_p) PGresult *r = PQexec(p->conn, "COMMIT");
+    if (succeeded(r)) {
+        if (strcmp(PQcmdStatus(r), "COMMIT") == 0)
+            return 0;
+        return err_set(e, ERR_DATABASE, "postgresql: the transaction had failed, COMMIT rolled it back");
+    }
+    struct err why = ERR_INIT;
+    fail(p, r, &why);
+    if (commit_is_unknown(&why))
+        why.kind = ERR_COMMIT_UNKNOWN;
+    if (e)
+        *e = why;
+    return -1;
+}
+
+static int postgres_accepts(struct sql_store *s, const struct stmt *st, struct err *e)
+{
+    struct postgres *p = of_sql(s);
+    bool alone = PQtransactionStatus(p->conn) == PQTRANS_IDLE;
+    if (alone && postgres_begin_read(s, CATALOG_TIMEOUT_S * US_PER_S, e) < 0)
+        return -1;
+    AUTO(text_release) struct text sql = {0};
+    text_addf(&sql, "EXPLAIN %s", text_str(&st->sql));
+    AUTO(result_clear_p) PGresult *r = run(p, text_str(&sql), st);
+    int result = succeeded(r) ? 0 : fail(p, r, e);
+    if (alone)
+        postgres_rollback(s);
+    return result;
+}
+
+static const struct engine engine_postgres = {
+    .dialect = &dialect_postgres,
+    .query = postgres_query,
+    .execute = postgres_execute,
+    .load_set = postgres_load_set,
+    .begin_read = postgres_begin_read,
+    .begin_write = postgres_begin_write,
+    .settle = postgres_settle,
+    .mark = postgres_mark,
+    .undo = postgres_undo,
+    .commit = postgres_commit,
+    .rollback = postgres_rollback,
+    .accepts = postgres_accepts,
+};
+
+/* --- the connection ------------------------------------------------------------------------------ */
+
+/* A password with a bare / or @ moves its rest into the host, port or database, from where libpq's messages
+ * would print it. What lies before the query and behind the credentials has no @ in a good string. */
+static bool password_may_show(const char *dsn)
+{
+    const char *scheme_end = strstr(dsn, "://");
+    if (!scheme_end)
+        return false;
+    const char *rest = scheme_end + 3, *slash_or_at = rest + strcspn(rest, "@/");
+    if (*slash_or_at == '@')
+        rest = slash_or_at + 1;
+    return memchr(rest, '@', strcspn(rest, "?")) != NULL;
+}
+
+/* libpq quotes parts of the string in its words: what stands between the first and the last quote goes. */
+static void add_unquoted(struct text *t, const char *words)
+{
+    const char *first = strchr(words, '"'), *last = strrchr(words, '"');
+    AUTO(text_release) struct text kept = {0};
+    if (first) {
+        text_add_n(&kept, words, (size_t)(first - words));
+        text_add(&kept, "…");
+        text_add(&kept, last + 1);
+    } else {
+        text_add(&kept, words);
+    }
+    add_one_line(t, text_str(&kept));
+}
+
+static bool ports_are_numbers(const PQconninfoOption *options)
+{
+    for (; options->keyword; options++)
+        if (strcmp(options->keyword, "port") == 0 && options->val &&
+            options->val[strspn(options->val, "0123456789,")])
+            return false;
+    return true;
+}
+
+static int check_dsn(const char *dsn, struct err *e)
+{
+    static const char invalid[] = "postgresql: the connection string is not valid";
+    if (password_may_show(dsn))
+        return err_set(e, ERR_UNREACHABLE,
+                       "%s: there is an @ behind the host (in a user or password, write @ as %%40 and / as "
+                       "%%2F)",
+                       invalid);
+    char *words = NULL;
+    PQconninfoOption *options = PQconninfoParse(dsn, &words);
+    if (!options) {
+        AUTO(text_release) struct text t = {0};
+        add_unquoted(&t, words ? words : "out of memory");
+        PQfreemem(words);
+        return err_set(e, ERR_UNREACHABLE, "%s: %s", invalid, text_str(&t));
+    }
+    bool good = ports_are_numbers(options);
+    PQconninfoFree(options);
+    return good ? 0 : err_set(e, ERR_UNREACHABLE, "%s: the port is not a number", invalid);
+}
+
+static void ignore_notice(void *context, const PGresult *r)
+{
+    (void)context, (void)r;
+}
+
+/* Later entries win: what stands before the string is a default, what follows it is not. */
+static PGconn *connect_to(const char *dsn)
+{
+    const char *timeout = getenv("PGCONNECT_TIMEOUT");
+    const char *keywords[] = {"connect_timeout", "fallback_application_name", "dbname", "client_encoding",
+                              NULL};
+    const char *values[] = {timeout ? timeout : "10", "lapse", dsn, "UTF8", NULL};
+    PGconn *conn = PQconnectdbParams(keywords, values, 1);
+    if (conn)
+        PQsetNoticeReceiver(conn, ignore_notice, NULL);
+    return conn;
+}
+
+static int check_connection(PGconn *conn, struct err *e)
+{
+    if (PQstatus(conn) != CONNECTION_OK) {
+        AUTO(text_release) struct text words = {0};
+        add_one_line(&words, conn ? PQerrorMessage(conn) : "out of memory");
+        return err_set(e, ERR_UNREACHABLE, "postgresql: %s", text_str(&words));
+    }
+    int version = PQserverVersion(conn);
+    if (version < OLDEST_SERVER)
+        return err_set(e, ERR_UNREACHABLE, "postgresql: the server is version %d, at least %d is needed",
+                       version / 10000, OLDEST_SERVER / 10000);
+    return 0;
+}
+
+static void postgres_close(struct store *s)
+{
+    struct postgres *p = of_store(s);
+    PQfinish(p->conn);
+    sql_store_release(&p->sql);
+    free(p);
+}
+
+static int postgres_open(const char *dsn, bool reading, struct store **ret, struct err *e)
+{
+    if (check_dsn(dsn, e) < 0)
+        return -1;
+    PGconn *conn = connect_to(dsn);
+    if (check_connection(conn, e) < 0) {
+        PQfinish(conn);
+        return -1;
+    }
+    struct postgres *p = mem_alloc(sizeof(*p));
+    p->sql.store.ops = &store_postgres;
+    p->sql.engine = &engine_postgres;
+    p->conn = conn;
+    p->reading = reading;
+    *ret = &p->sql.store;
+    return 0;
+}
+
+static int postgres_reconnect(struct store *s, struct err *e)
+{
+    struct postgres *p = of_store(s);
+    p->marked = false;
+    PQreset(p->conn);
+    return check_connection(p->conn, e);
+}
+
+static int postgres_now(struct store *s, instant *ret, struct err *e)
+{
+    struct postgres *p = of_store(s);
+    AUTO(result_clear_p)
+    PGresult *r = PQexec(p->conn, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
+    if (!succeeded(r))
+        return fail(p, r, e);
+    *ret = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+    return 0;
+}
+
+static int postgres_inspect(struct store *s, const struct table_names *names, struct facts **ret,
+                            struct err *e)
+{
+    struct sql_store *sql = &of_store(s)->sql;
+    if (postgres_begin_read(sql, CATALOG_TIMEOUT_S * US_PER_S, e) < 0)
+        return -1;
+    int result = postgres_read_facts(sql, names, ret, e);
+    postgres_rollback(sql);
+    return result;
+}
+
+static int postgres_list_tables(struct store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
+                                struct err *e)
+{
+    struct sql_store *sql = &of_store(s)->sql;
+    if (postgres_begin_read(sql, CATALOG_TIMEOUT_S * US_PER_S, e) < 0)
+        return -1;
+    int result = postgres_read_tables(sql, a, ret, ret_n, e);
+    postgres_rollback(sql);
+    return result;
+}
+
+const struct store_ops store_postgres = {
+    .scheme = "postgresql",
+    .open = postgres_open,
+    .close = postgres_close,
+    .reconnect = postgres_reconnect,
+    .now = postgres_now,
+    .inspect = postgres_inspect,
+    .list_tables = postgres_list_tables,
+    .accepts = sqlstore_accepts,
+    .sample = sqlstore_sample,
+    .has_value = sqlstore_has_value,
+    .count = sqlstore_count,
+    .probe = sqlstore_probe,
+    .remaining = sqlstore_remaining,
+    .explain = sqlstore_explain,
+    .begin = sqlstore_begin,
+    .slice = sqlstore_slice,
+    .mark = sqlstore_mark,
+    .undo = sqlstore_undo,
+    .commit = sqlstore_commit,
+    .rollback = sqlstore_rollback,
+};

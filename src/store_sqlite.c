@@ -1,0 +1,729 @@
+/* store_sqlite: the SQLite adapter: a connection, transactions, statements, key sets in temporary tables. */
+#include "store_sqlite.h"
+
+#include <sqlite3.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    STANDARD_LOCK_TIMEOUT_MS = 2000,
+    STEPS_BETWEEN_LOOKS = 2000, /* instructions of SQLite's machine between two looks at the clock */
+};
+
+struct sqlite_store {
+    struct sql_store sql; /* first */
+    sqlite3 *db;
+    char *path;
+    bool reading;
+    bool in_transaction;          /* we began one; SQLite may have ended it since */
+    bool marked;                  /* the savepoint exists */
+    int64_t statement_timeout_us; /* 0: none */
+    int64_t deadline_us;          /* of the statement that runs; 0: none */
+    struct zone **zones;          /* opened by lapse_instant */
+    size_t n_zones;
+};
+
+static struct sqlite_store *of_sql(struct sql_store *s)
+{
+    return (struct sqlite_store *)s;
+}
+
+static struct sqlite_store *of_store(struct store *s)
+{
+    return (struct sqlite_store *)s;
+}
+
+/* --- errors ------------------------------------------------------------------------------------ */
+
+#define CODE(name)                                                                                           \
+    {                                                                                                        \
+        name, #name                                                                                          \
+    }
+static const struct {
+    int code;
+    const char *name;
+} code_names[] = {
+    CODE(SQLITE_ERROR),
+    CODE(SQLITE_PERM),
+    CODE(SQLITE_ABORT),
+    CODE(SQLITE_BUSY),
+    CODE(SQLITE_LOCKED),
+    CODE(SQLITE_NOMEM),
+    CODE(SQLITE_READONLY),
+    CODE(SQLITE_INTERRUPT),
+    CODE(SQLITE_IOERR),
+    CODE(SQLITE_CORRUPT),
+    CODE(SQLITE_FULL),
+    CODE(SQLITE_CANTOPEN),
+    CODE(SQLITE_PROTOCOL),
+    CODE(SQLITE_SCHEMA),
+    CODE(SQLITE_TOOBIG),
+    CODE(SQLITE_CONSTRAINT),
+    CODE(SQLITE_MISMATCH),
+    CODE(SQLITE_MISUSE),
+    CODE(SQLITE_AUTH),
+    CODE(SQLITE_RANGE),
+    CODE(SQLITE_NOTADB),
+    CODE(SQLITE_BUSY_RECOVERY),
+    CODE(SQLITE_BUSY_SNAPSHOT),
+    CODE(SQLITE_BUSY_TIMEOUT),
+    CODE(SQLITE_LOCKED_SHAREDCACHE),
+    CODE(SQLITE_CONSTRAINT_CHECK),
+    CODE(SQLITE_CONSTRAINT_FOREIGNKEY),
+    CODE(SQLITE_CONSTRAINT_NOTNULL),
+    CODE(SQLITE_CONSTRAINT_PRIMARYKEY),
+    CODE(SQLITE_CONSTRAINT_TRIGGER),
+    CODE(SQLITE_CONSTRAINT_UNIQUE),
+    CODE(SQLITE_CONSTRAINT_ROWID),
+    CODE(SQLITE_CONSTRAINT_DATATYPE),
+    CODE(SQLITE_READONLY_DBMOVED),
+    CODE(SQLITE_READONLY_DIRECTORY),
+    CODE(SQLITE_READONLY_ROLLBACK),
+    CODE(SQLITE_READONLY_RECOVERY),
+    CODE(SQLITE_READONLY_CANTINIT),
+    CODE(SQLITE_IOERR_READ),
+    CODE(SQLITE_IOERR_SHORT_READ),
+    CODE(SQLITE_IOERR_WRITE),
+    CODE(SQLITE_IOERR_FSYNC),
+    CODE(SQLITE_IOERR_TRUNCATE),
+    CODE(SQLITE_IOERR_DELETE),
+};
+
+static const char *code_name(int code)
+{
+    for (size_t i = 0; i < COUNT_OF(code_names); i++)
+        if (code_names[i].code == code)
+            return code_names[i].name;
+    return (code & 0xff) != code ? code_name(code & 0xff) : "SQLITE_ERROR";
+}
+
+static enum err_kind kind_of(int code)
+{
+    if (code == SQLITE_BUSY_SNAPSHOT)
+        return ERR_CONFLICT;
+    switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+        return ERR_BUSY;
+    case SQLITE_CONSTRAINT:
+        return ERR_REFUSED;
+    case SQLITE_INTERRUPT: /* only our own look at the clock interrupts */
+        return ERR_TIMEOUT;
+    default:
+        return ERR_DATABASE;
+    }
+}
+
+static int fail_code(int code, const char *words, struct err *e)
+{
+    const char *name = code_name(code);
+    err_set(e, kind_of(code), "sqlite %s: %s", name, words);
+    if (e)
+        memcpy(e->code, name, strlen(name) + 1);
+    return -1;
+}
+_Static_assert(sizeof("SQLITE_CONSTRAINT_FOREIGNKEY") <= sizeof(((struct err *)0)->code), "names fit");
+
+/* The connection's last error. */
+static int fail(struct sqlite_store *q, struct err *e)
+{
+    int code = sqlite3_extended_errcode(q->db);
+    if (code == SQLITE_INTERRUPT)
+        return fail_code(code, "the statement took longer than it may", e);
+    return fail_code(code, sqlite3_errmsg(q->db), e);
+}
+
+/* --- functions the dialect uses ---------------------------------------------------------------- */
+
+static const struct zone *zone_named(struct sqlite_store *q, const char *name, struct err *e)
+{
+    for (size_t i = 0; i < q->n_zones; i++)
+        if (strcmp(zone_name(q->zones[i]), name) == 0)
+            return q->zones[i];
+    struct zone *z = NULL;
+    if (zone_open(name, &z, e))
+        return NULL;
+    q->zones = mem_grow(q->zones, q->n_zones + 1, sizeof(struct zone *));
+    q->zones[q->n_zones++] = z;
+    return z;
+}
+
+static void lapse_instant(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    (void)n;
+    const char *name = (const char *)sqlite3_value_text(values[1]);
+    if (sqlite3_value_type(values[0]) != SQLITE_TEXT || !name)
+        return;
+    struct err e = ERR_INIT;
+    const struct zone *z = zone_named(sqlite3_user_data(context), name, &e);
+    if (!z) {
+        sqlite3_result_error(context, e.text, -1);
+        return;
+    }
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    instant at;
+    if (text && when_parse(text, (size_t)sqlite3_value_bytes(values[0]), z, &at))
+        sqlite3_result_int64(context, at);
+}
+
+static void lapse_latest(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    const sqlite3_value *greatest = NULL;
+    sqlite3_int64 at = 0;
+    for (int i = 0; i < n; i++) {
+        if (sqlite3_value_type(values[i]) != SQLITE_INTEGER)
+            continue;
+        sqlite3_int64 v = sqlite3_value_int64(values[i]);
+        if (!greatest || v > at) {
+            greatest = values[i];
+            at = v;
+        }
+    }
+    if (greatest)
+        sqlite3_result_int64(context, at);
+}
+
+static int add_functions(struct sqlite_store *q)
+{
+    int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+    int rc = sqlite3_create_function_v2(q->db, "lapse_instant", 2, flags, q, lapse_instant, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function_v2(q->db, "lapse_latest", -1, flags, q, lapse_latest, NULL, NULL, NULL);
+    return rc;
+}
+
+/* --- statements -------------------------------------------------------------------------------- */
+
+static void finalize_p(sqlite3_stmt **p)
+{
+    sqlite3_finalize(*p);
+}
+
+static int out_of_time(void *store)
+{
+    const struct sqlite_store *q = store;
+    return q->deadline_us && when_monotonic_us() > q->deadline_us;
+}
+
+static void start_clock(struct sqlite_store *q)
+{
+    int64_t deadline = 0;
+    if (q->statement_timeout_us > 0 && !add_i64(when_monotonic_us(), q->statement_timeout_us, &deadline))
+        deadline = 0;
+    q->deadline_us = deadline;
+}
+
+static int prepare(struct sqlite_store *q, const char *sql, sqlite3_stmt **ret, struct err *e)
+{
+    const char *rest = NULL;
+    if (sqlite3_prepare_v2(q->db, sql, -1, ret, &rest) != SQLITE_OK)
+        return fail(q, e);
+    while (isspace((unsigned char)*rest))
+        rest++;
+    if (!*ret || *rest)
+        return fail_code(SQLITE_ERROR, "not exactly one statement", e);
+    return 0;
+}
+
+/* A condition of the contract may hold @x, which SQLite would read as parameters that are NULL. */
+static int prepare_stmt(struct sqlite_store *q, const struct stmt *s, sqlite3_stmt **ret, struct err *e)
+{
+    if (prepare(q, text_str(&s->sql), ret, e))
+        return -1;
+    if ((size_t)sqlite3_bind_parameter_count(*ret) != s->n_params)
+        return fail_code(SQLITE_ERROR, "a parameter that is not :now", e);
+    return 0;
+}
+
+static int bind_value(sqlite3_stmt *st, int n, const struct value *v)
+{
+    const char *bytes = v->text ? v->text : "";
+    switch (v->kind) {
+    case VALUE_NULL:
+        return sqlite3_bind_null(st, n);
+    case VALUE_INTEGER:
+        return sqlite3_bind_int64(st, n, v->integer);
+    case VALUE_REAL:
+        return sqlite3_bind_double(st, n, v->real);
+    case VALUE_TEXT:
+        return sqlite3_bind_text64(st, n, bytes, v->len, SQLITE_STATIC, SQLITE_UTF8);
+    case VALUE_BLOB:
+        return sqlite3_bind_blob64(st, n, bytes, v->len, SQLITE_STATIC);
+    }
+    return SQLITE_MISUSE;
+}
+
+static struct value cell(sqlite3_stmt *st, int i)
+{
+    struct value v = {.kind = VALUE_NULL};
+    switch (sqlite3_column_type(st, i)) {
+    case SQLITE_INTEGER:
+        v.kind = VALUE_INTEGER;
+        v.integer = sqlite3_column_int64(st, i);
+        break;
+    case SQLITE_FLOAT:
+        v.kind = VALUE_REAL;
+        v.real = sqlite3_column_double(st, i);
+        break;
+    case SQLITE_TEXT:
+        v.kind = VALUE_TEXT;
+        v.text = (const char *)sqlite3_column_text(st, i);
+        v.len = (size_t)sqlite3_column_bytes(st, i);
+        break;
+    case SQLITE_BLOB:
+        v.kind = VALUE_BLOB;
+        v.text = sqlite3_column_blob(st, i);
+        v.len = (size_t)sqlite3_column_bytes(st, i);
+        break;
+    default:
+        break;
+    }
+    if (v.kind >= VALUE_TEXT && !v.text) /* an empty blob */
+        v.text = "";
+    return v;
+}
+
+static void push_row(sqlite3_stmt *st, struct rows *ret)
+{
+    AUTO(mem_free_p) struct value *cells = mem_alloc(ret->n_columns * sizeof(*cells));
+    for (size_t i = 0; i < ret->n_columns; i++)
+        cells[i] = cell(st, (int)i);
+    rows_push(ret, cells);
+}
+
+/* Runs a prepared statement to its end; ret may be NULL. */
+static int run(struct sqlite_store *q, sqlite3_stmt *st, struct rows *ret, struct err *e)
+{
+    if (ret)
+        ret->n_columns = (size_t)sqlite3_column_count(st);
+    start_clock(q);
+    int rc;
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+        if (ret)
+            push_row(st, ret);
+    return rc == SQLITE_DONE ? 0 : fail(q, e);
+}
+
+static int run_text(struct sqlite_store *q, const char *sql, struct err *e)
+{
+    AUTO(finalize_p) sqlite3_stmt *st = NULL;
+    if (prepare(q, sql, &st, e))
+        return -1;
+    return run(q, st, NULL, e);
+}
+
+/* After RAISE(ROLLBACK), an interrupt or a full disk SQLite has ended the transaction by itself; whatever
+ * came next would be committed at once. */
+static int still_open(struct sqlite_store *q, struct err *e)
+{
+    if (!q->db)
+        return err_set(e, ERR_LOST, "sqlite: %s is not open", q->path);
+    if (q->in_transaction && sqlite3_get_autocommit(q->db))
+        return err_set(e, ERR_DATABASE, "sqlite: the transaction was rolled back by a trigger or an error");
+    return 0;
+}
+
+static int run_stmt(struct sqlite_store *q, const struct stmt *s, struct rows *ret, struct err *e)
+{
+    AUTO(finalize_p) sqlite3_stmt *st = NULL;
+    if (still_open(q, e) || prepare_stmt(q, s, &st, e))
+        return -1;
+    for (size_t i = 0; i < s->n_params; i++)
+        if (bind_value(st, (int)i + 1, &s->params[i].value) != SQLITE_OK)
+            return fail(q, e);
+    return run(q, st, ret, e);
+}
+
+static int query(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e)
+{
+    struct rows rows = {0};
+    if (run_stmt(of_sql(s), st, &rows, e)) {
+        rows_release(&rows);
+        return -1;
+    }
+    *ret = rows;
+    return 0;
+}
+
+/* "x" for 'x' is refused in what a contract says, but an application's triggers may use it. */
+static void allow_quoted_strings(struct sqlite_store *q, bool allow)
+{
+    sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, (int)allow, NULL);
+}
+
+static int execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    allow_quoted_strings(q, true);
+    int rc = run_stmt(q, st, NULL, e);
+    int64_t affected = rc ? 0 : sqlite3_changes64(q->db);
+    allow_quoted_strings(q, false);
+    if (rc == 0 && ret_affected)
+        *ret_affected = affected;
+    return rc;
+}
+
+static int accepts(struct sql_store *s, const struct stmt *st, struct err *e)
+{
+    AUTO(finalize_p) sqlite3_stmt *compiled = NULL;
+    struct sqlite_store *q = of_sql(s);
+    return still_open(q, e) ? -1 : prepare_stmt(q, st, &compiled, e);
+}
+
+/* --- key sets: temp.lapse_set_N(c0, c1, …) ------------------------------------------------------ */
+
+/* A type with the affinity of the column the values come from, so that comparing with the set converts what
+ * comparing with that column would. */
+static const char *set_type(const struct column *c)
+{
+    switch (c->type) {
+    case TYPE_INTEGER:
+        return "INTEGER";
+    case TYPE_TEXT:
+        return "TEXT";
+    case TYPE_REAL:
+        return "REAL";
+    case TYPE_BLOB:
+        return "BLOB";
+    case TYPE_DYNAMIC:
+        return c->sql_type && *c->sql_type && sqlite3_stricmp(c->sql_type, "ANY") ? "NUMERIC" : "BLOB";
+    default:
+        return "NUMERIC";
+    }
+}
+
+static void write_set_table(const struct keyset *k, int set, struct text *out)
+{
+    text_addf(out, "CREATE TABLE lapse_set_%d(", set);
+    for (size_t i = 0; i < k->rows.n_columns; i++) {
+        bool known = k->node && i < k->node->n_carry;
+        text_addf(out, "%sc%zu %s", i ? ", " : "", i, known ? set_type(k->node->carry[i]) : "BLOB");
+    }
+    text_add(out, ")");
+}
+
+static int find_set(struct sqlite_store *q, int set, struct rows *ret, struct err *e)
+{
+    AUTO(finalize_p) sqlite3_stmt *st = NULL;
+    AUTO(text_release) struct text sql = {0};
+    text_addf(&sql, "SELECT sql FROM temp.sqlite_schema WHERE name = 'lapse_set_%d'", set);
+    return prepare(q, text_str(&sql), &st, e) ? -1 : run(q, st, ret, e);
+}
+
+/* Makes an empty table. What a former transaction created may be gone (ROLLBACK takes it along), or have
+ * the shape of another plan: so the temporary schema is asked each time. */
+static int prepare_set(struct sqlite_store *q, int set, const struct text *shape, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    if (find_set(q, set, &found, e))
+        return -1;
+    AUTO(text_release) struct text sql = {0};
+    bool same = found.n_rows && strcmp(found.cells[0].text, text_str(shape)) == 0;
+    text_addf(&sql, "%s temp.lapse_set_%d", same ? "DELETE FROM" : "DROP TABLE IF EXISTS", set);
+    if (run_text(q, text_str(&sql), e))
+        return -1;
+    if (same)
+        return 0;
+    text_clear(&sql);
+    text_addf(&sql, "CREATE TEMP TABLE %s", text_str(shape) + strlen("CREATE TABLE "));
+    return run_text(q, text_str(&sql), e);
+}
+
+static int fill_set(struct sqlite_store *q, int set, const struct rows *rows, struct err *e)
+{
+    AUTO(text_release) struct text sql = {0};
+    text_addf(&sql, "INSERT INTO temp.lapse_set_%d VALUES (", set);
+    for (size_t i = 0; i < rows->n_columns; i++)
+        text_addf(&sql, "%s?%zu", i ? ", " : "", i + 1);
+    text_add(&sql, ")");
+    AUTO(finalize_p) sqlite3_stmt *st = NULL;
+    if (prepare(q, text_str(&sql), &st, e))
+        return -1;
+    for (size_t r = 0; r < rows->n_rows; r++) {
+        for (size_t i = 0; i < rows->n_columns; i++)
+            if (bind_value(st, (int)i + 1, &rows->cells[r * rows->n_columns + i]) != SQLITE_OK)
+                return fail(q, e);
+        if (run(q, st, NULL, e))
+            return -1;
+        sqlite3_reset(st);
+    }
+    return 0;
+}
+
+static int load_set(struct sql_store *s, int set, struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    const struct keyset *k = &s->sets[set];
+    AUTO(text_release) struct text shape = {0};
+    write_set_table(k, set, &shape);
+    if (still_open(q, e) || prepare_set(q, set, &shape, e) || fill_set(q, set, &k->rows, e))
+        return err_wrap(e, "key set %d", set);
+    return 0;
+}
+
+/* --- transactions ------------------------------------------------------------------------------- */
+
+static void set_lock_timeout(struct sqlite_store *q, int64_t us)
+{
+    int64_t ms = us / US_PER_MS;
+    sqlite3_busy_timeout(q->db, ms > INT_MAX ? INT_MAX : (int)ms);
+}
+
+static int begin(struct sqlite_store *q, const char *sql, int64_t statement_timeout_us, struct err *e)
+{
+    q->in_transaction = q->marked = false;
+    q->statement_timeout_us = statement_timeout_us;
+    if (still_open(q, e) || run_text(q, sql, e))
+        return -1;
+    q->in_transaction = true;
+    return 0;
+}
+
+static int begin_read(struct sql_store *s, int64_t statement_timeout_us, struct err *e)
+{
+    return begin(of_sql(s), "BEGIN", statement_timeout_us, e);
+}
+
+static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
+                       struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    if (q->db && sqlite3_db_readonly(q->db, "main") == 1)
+        return err_set(e, ERR_DATABASE, "sqlite: %s can only be read, not written", q->path);
+    if (q->db)
+        set_lock_timeout(q, lock_timeout_us);
+    return begin(q, "BEGIN IMMEDIATE", statement_timeout_us, e);
+}
+
+/* COMMIT would find out, but only after the fence. */
+static int settle(struct sql_store *s, struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    int violations = 0, highest = 0;
+    if (still_open(q, e))
+        return -1;
+    sqlite3_db_status(q->db, SQLITE_DBSTATUS_DEFERRED_FKS, &violations, &highest, 0);
+    if (violations)
+        return fail_code(SQLITE_CONSTRAINT_FOREIGNKEY, "FOREIGN KEY constraint failed", e);
+    return 0;
+}
+
+static int mark(struct sql_store *s, struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    if (still_open(q, e) || (q->marked && run_text(q, "RELEASE lapse", e)))
+        return -1;
+    q->marked = false;
+    if (run_text(q, "SAVEPOINT lapse", e))
+        return -1;
+    q->marked = true;
+    return 0;
+}
+
+static int undo(struct sql_store *s, struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    return still_open(q, e) ? -1 : run_text(q, "ROLLBACK TO lapse", e);
+}
+
+/* A COMMIT that fails leaves the transaction open, or rolls it back; it never half succeeds. */
+static int commit(struct sql_store *s, struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    if (still_open(q, e) || run_text(q, "COMMIT", e))
+        return -1;
+    q->in_transaction = q->marked = false;
+    return 0;
+}
+
+static void rollback(struct sql_store *s)
+{
+    struct sqlite_store *q = of_sql(s);
+    if (q->db && !sqlite3_get_autocommit(q->db))
+        run_text(q, "ROLLBACK", NULL);
+    q->in_transaction = q->marked = false;
+}
+
+/* --- the connection ----------------------------------------------------------------------------- */
+
+const char *sqlite_collation(struct sql_store *s, const char *table, const char *column)
+{
+    const char *name = NULL;
+    int rc =
+        sqlite3_table_column_metadata(of_sql(s)->db, "main", table, column, NULL, &name, NULL, NULL, NULL);
+    return rc == SQLITE_OK && name && sqlite3_stricmp(name, "BINARY") != 0 ? name : NULL;
+}
+
+/* sqlite:PATH, sqlite://PATH, sqlite:///PATH. A relative path gets ./ before it: ":memory:" and "file:…" are
+ * then names of files like any other. */
+static char *path_of(const char *dsn)
+{
+    const char *path = strchr(dsn, ':');
+    path = path ? path + 1 : dsn;
+    if (strncmp(path, "//", 2) == 0)
+        path += 2;
+    AUTO(text_release) struct text t = {0};
+    if (*path && *path != '/' && strncmp(path, "./", 2) != 0)
+        text_add(&t, "./");
+    text_add(&t, path);
+    return mem_strdup(text_str(&t));
+}
+
+static int unreachable(const char *path, const char *why, struct err *e)
+{
+    return err_set(e, ERR_UNREACHABLE, "sqlite: cannot open %s: %s", path, why);
+}
+
+/* SQLite's own words for all of these are "unable to open database file". */
+static int look_at_file(const char *path, struct err *e)
+{
+    struct stat st;
+    if (!*path)
+        return err_set(e, ERR_USAGE, "sqlite: the store names no file; write sqlite:PATH");
+    if (stat(path, &st))
+        return unreachable(path, strerror(errno), e);
+    if (S_ISDIR(st.st_mode))
+        return unreachable(path, "it is a directory", e);
+    if (!S_ISREG(st.st_mode))
+        return unreachable(path, "it is not a regular file", e);
+    return 0;
+}
+
+static int foreign_keys_on(struct sqlite_store *q, struct err *e)
+{
+    AUTO(finalize_p) sqlite3_stmt *st = NULL;
+    if (run_text(q, "PRAGMA foreign_keys = ON", e) || prepare(q, "PRAGMA foreign_keys", &st, e))
+        return -1;
+    if (sqlite3_step(st) != SQLITE_ROW || sqlite3_column_int(st, 0) != 1)
+        return err_set(e, ERR_DATABASE, "this build of SQLite does not enforce foreign keys");
+    return 0;
+}
+
+/* Only what ends with the connection; nothing that stays in the file. */
+static int set_up(struct sqlite_store *q, struct err *e)
+{
+    sqlite3_extended_result_codes(q->db, 1);
+    sqlite3_busy_timeout(q->db, STANDARD_LOCK_TIMEOUT_MS);
+    sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    allow_quoted_strings(q, false);
+    sqlite3_progress_handler(q->db, STEPS_BETWEEN_LOOKS, out_of_time, q);
+    if (foreign_keys_on(q, e) || run_text(q, "PRAGMA temp_store = MEMORY", e))
+        return -1;
+    if (add_functions(q) != SQLITE_OK)
+        return fail(q, e);
+    return run_text(q, "SELECT count(*) FROM sqlite_schema", e); /* reads the file for the first time */
+}
+
+static void disconnect(struct sqlite_store *q)
+{
+    sqlite3_close_v2(q->db);
+    q->db = NULL;
+    q->in_transaction = q->marked = false;
+}
+
+static int connect(struct sqlite_store *q, struct err *e)
+{
+    if (look_at_file(q->path, e))
+        return -1;
+    int flags = q->reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    if (sqlite3_open_v2(q->path, &q->db, flags, NULL) != SQLITE_OK) {
+        int error = q->db ? sqlite3_system_errno(q->db) : ENOMEM;
+        unreachable(q->path, error ? strerror(error) : sqlite3_errmsg(q->db), e);
+        disconnect(q);
+        return -1;
+    }
+    if (set_up(q, e) == 0)
+        return 0;
+    disconnect(q);
+    if (e)
+        e->kind = ERR_UNREACHABLE;
+    return err_wrap(e, "cannot read %s", q->path);
+}
+
+static void store_free(struct store *s)
+{
+    struct sqlite_store *q = of_store(s);
+    disconnect(q);
+    for (size_t i = 0; i < q->n_zones; i++)
+        zone_free(q->zones[i]);
+    free(q->zones);
+    free(q->path);
+    sql_store_release(&q->sql);
+    free(q);
+}
+
+static const struct engine engine;
+
+static int store_open_file(const char *dsn, bool reading, struct store **ret, struct err *e)
+{
+    struct sqlite_store *q = mem_alloc(sizeof(*q));
+    q->sql.store.ops = &store_sqlite;
+    q->sql.engine = &engine;
+    q->path = path_of(dsn);
+    q->reading = reading;
+    if (connect(q, e)) {
+        store_free(&q->sql.store);
+        return -1;
+    }
+    *ret = &q->sql.store;
+    return 0;
+}
+
+static int reconnect(struct store *s, struct err *e)
+{
+    disconnect(of_store(s));
+    return connect(of_store(s), e);
+}
+
+/* The database's clock is this machine's. */
+static int now(struct store *s, instant *ret, struct err *e)
+{
+    (void)s, (void)e;
+    *ret = when_now();
+    return 0;
+}
+
+static const struct engine engine = {
+    .dialect = &dialect_sqlite,
+    .query = query,
+    .execute = execute,
+    .load_set = load_set,
+    .begin_read = begin_read,
+    .begin_write = begin_write,
+    .settle = settle,
+    .mark = mark,
+    .undo = undo,
+    .commit = commit,
+    .rollback = rollback,
+    .accepts = accepts,
+};
+
+const struct store_ops store_sqlite = {
+    .scheme = "sqlite",
+    .open = store_open_file,
+    .close = store_free,
+    .reconnect = reconnect,
+    .now = now,
+    .inspect = sqlite_inspect,
+    .list_tables = sqlite_list_tables,
+    .accepts = sqlstore_accepts,
+    .sample = sqlstore_sample,
+    .has_value = sqlstore_has_value,
+    .count = sqlstore_count,
+    .probe = sqlstore_probe,
+    .remaining = sqlstore_remaining,
+    .explain = sqlstore_explain,
+    .begin = sqlstore_begin,
+    .slice = sqlstore_slice,
+    .mark = sqlstore_mark,
+    .undo = sqlstore_undo,
+    .commit = sqlstore_commit,
+    .rollback = sqlstore_rollback,
+};

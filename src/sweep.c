@@ -1,0 +1,398 @@
+/* sweep: runs a plan. See sweep.h.
+ *
+ * A pass walks the due rows with a cursor, one slice at a time, each slice in a transaction of its own (or,
+ * with batch: null, all slices in one). What can go wrong with a slice decides what happens next:
+ *
+ *   conflict, busy    the whole transaction again, after a pause that grows; then as refused
+ *   refused, timeout  half as many rows; a row that is alone is skipped for this run and reported
+ *   lost              a new connection, then again: nothing was committed
+ *   commit unknown    counted apart, a new connection, and on from the same place: what went is not found
+ * again anything else     the policy fails
+ *
+ * The pass ends because the cursor only moves forward: past what went, past what was skipped. */
+#include "sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TRIES = 8,       /* of one transaction before it is split */
+    TRIES_SPLIT = 2, /* … once it is being split */
+    RECONNECTS = 8,
+    LEFT_MOST = 1000, /* how far rows that stayed are counted */
+};
+static const int64_t PAUSE_FIRST_US = 20 * US_PER_MS, PAUSE_MOST_US = 2 * US_PER_S,
+                     PAUSE_STEP_US = 50 * US_PER_MS;
+
+struct run {
+    struct store *store;
+    const struct plan *plan;
+    const struct sweep_options *options;
+    struct outcome *out;
+    struct cursor cursor;
+    int64_t most;  /* rows of the next slice */
+    int64_t batch; /* rows a slice may have */
+    int tries;     /* failed tries of the current transaction */
+    bool finished;
+};
+
+const char *outcome_name(enum outcome_kind k)
+{
+    static const char *const names[] = {[OUTCOME_DONE] = "done",
+                                        [OUTCOME_FAILED] = "failed",
+                                        [OUTCOME_REFUSED] = "refused",
+                                        [OUTCOME_DISABLED] = "disabled",
+                                        [OUTCOME_STOPPED] = "stopped"};
+    return names[k];
+}
+
+void outcome_init(struct outcome *o, const struct plan *p)
+{
+    *o = (struct outcome){0};
+    if (!p)
+        return;
+    o->gone = mem_alloc(p->n_slots * sizeof(*o->gone));
+    o->detached = mem_alloc(p->n_detach_slots * sizeof(*o->detached));
+}
+
+static void drop_skipped(struct outcome *o, size_t from)
+{
+    for (size_t i = from; i < o->n_skipped; i++) {
+        free(o->skipped[i].key);
+        free(o->skipped[i].error);
+    }
+    o->n_skipped = from;
+}
+
+void outcome_release(struct outcome *o)
+{
+    drop_skipped(o, 0);
+    free(o->skipped);
+    free(o->gone);
+    free(o->detached);
+    *o = (struct outcome){0};
+}
+
+/* --- ending ------------------------------------------------------------------------------------------- */
+
+static bool asked_to_stop(const struct run *r)
+{
+    return r->options->stop && r->options->stop(r->options->context);
+}
+
+static void end(struct run *r, enum outcome_kind kind, const struct err *e)
+{
+    r->out->kind = kind;
+    if (e)
+        r->out->err = *e;
+    r->finished = true;
+}
+
+static void stop(struct run *r)
+{
+    struct err e = ERR_INIT;
+    err_set(&e, ERR_STOPPED, "stopped when asked to");
+    end(r, OUTCOME_STOPPED, &e);
+}
+
+/* --- pauses and connections ------------------------------------------------------------------------------
+ */
+
+/* Doubles with every try, and differs between processes so that two that collided do not collide again. */
+static int64_t pause_length(int tries)
+{
+    int64_t us = PAUSE_FIRST_US << (tries > 6 ? 6 : tries);
+    us = us > PAUSE_MOST_US ? PAUSE_MOST_US : us;
+    return us / 2 + when_monotonic_us() % (us / 2 + 1);
+}
+
+static void wait_us(const struct run *r, int64_t us)
+{
+    while (us > 0 && !asked_to_stop(r)) {
+        int64_t step = us < PAUSE_STEP_US ? us : PAUSE_STEP_US;
+        when_sleep_us(step);
+        us -= step;
+    }
+}
+
+static bool reconnected(struct run *r, struct err *e)
+{
+    struct err why = *e;
+    for (int i = 0; i < RECONNECTS && !asked_to_stop(r); i++) {
+        if (r->store->ops->reconnect(r->store, &why) == 0) {
+            r->out->retries++;
+            return true;
+        }
+        wait_us(r, pause_length(i + 2));
+    }
+    why.kind = ERR_UNREACHABLE;
+    *e = why;
+    return false;
+}
+
+/* --- rows that cannot go
+ * ------------------------------------------------------------------------------------ */
+
+static const char *skip_reason(enum err_kind k)
+{
+    return k == ERR_REFUSED ? "refused" : k == ERR_TIMEOUT ? "timeout" : "locked";
+}
+
+static bool skipped_before(const struct outcome *o, const char *key)
+{
+    for (size_t i = 0; i < o->n_skipped; i++)
+        if (!strcmp(o->skipped[i].key, key))
+            return true;
+    return false;
+}
+
+static void skip_row(struct run *r, const struct slice *s, const struct err *e)
+{
+    struct outcome *o = r->out;
+    const char *key = s->key ? s->key : "?";
+    cursor_copy(&r->cursor, &s->end);
+    r->tries = 0;
+    if (skipped_before(o, key))
+        return;
+    o->skipped = mem_grow(o->skipped, o->n_skipped + 1, sizeof(*o->skipped));
+    o->skipped[o->n_skipped++] =
+        (struct skipped_row){mem_strdup(key), skip_reason(e->kind), mem_strdup(e->text)};
+    if (o->n_skipped < SKIPPED_MOST)
+        return;
+    struct err many = *e;
+    err_wrap(&many, "gave up after %d rows that could not be deleted; the last", SKIPPED_MOST);
+    end(r, OUTCOME_FAILED, &many);
+}
+
+/* Half of what was tried; a row that was alone is skipped. Nothing picked: not a row's fault, the policy
+ * fails. */
+static void split_or_skip(struct run *r, const struct slice *s, const struct err *e)
+{
+    r->tries = 0;
+    if (s->picked > 1)
+        r->most = s->picked / 2;
+    else if (s->picked == 1)
+        skip_row(r, s, e);
+    else
+        end(r, OUTCOME_FAILED, e);
+}
+
+static bool try_again(struct run *r)
+{
+    int most = r->most < r->batch ? TRIES_SPLIT : TRIES;
+    if (++r->tries > most)
+        return false;
+    r->out->retries++;
+    wait_us(r, pause_length(r->tries));
+    return true;
+}
+
+static void recover(struct run *r, const struct slice *s, struct err *e)
+{
+    switch (e->kind) {
+    case ERR_CONFLICT:
+    case ERR_BUSY:
+        if (!try_again(r))
+            split_or_skip(r, s, e);
+        break;
+    case ERR_REFUSED:
+    case ERR_TIMEOUT:
+        split_or_skip(r, s, e);
+        break;
+    case ERR_COMMIT_UNKNOWN:
+    case ERR_LOST:
+        if (++r->tries > TRIES || !reconnected(r, e))
+            end(r, OUTCOME_FAILED, e);
+        break;
+    default:
+        end(r, OUTCOME_FAILED, e);
+        break;
+    }
+    if (!r->finished && asked_to_stop(r))
+        stop(r);
+}
+
+/* --- slices
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void add_counts(const struct plan *p, int64_t *gone, int64_t *detached, const struct slice *s)
+{
+    for (size_t i = 0; i < p->n_slots; i++)
+        gone[i] += s->gone[i];
+    for (size_t i = 0; i < p->n_detach_slots; i++)
+        detached[i] += s->detached[i];
+}
+
+/* After a split, back up to full batches. */
+static void grow_back(struct run *r)
+{
+    r->most = r->most > r->batch / 2 ? r->batch : r->most * 2;
+    r->tries = 0;
+}
+
+static void report_progress(struct run *r, int64_t started)
+{
+    r->out->duration_us = when_monotonic_us() - started;
+    if (r->options->progress)
+        r->options->progress(r->options->context, r->plan, r->out);
+}
+
+/* One slice in a transaction of its own. */
+static int batch_once(struct run *r, struct slice *s, struct err *e)
+{
+    const struct store_ops *ops = r->store->ops;
+    if (ops->begin(r->store, r->plan, e) < 0 ||
+        ops->slice(r->store, r->plan, &r->cursor, r->most, s, e) < 0 ||
+        (s->picked && ops->commit(r->store, e) < 0)) {
+        if (e->kind == ERR_COMMIT_UNKNOWN)
+            r->out->unknown += s->gone[r->plan->root.slot];
+        ops->rollback(r->store);
+        return -1;
+    }
+    if (!s->picked) {
+        ops->rollback(r->store);
+        return 0;
+    }
+    add_counts(r->plan, r->out->gone, r->out->detached, s);
+    cursor_copy(&r->cursor, &s->end);
+    r->out->batches++;
+    grow_back(r);
+    return 0;
+}
+
+static void pass_in_batches(struct run *r, int64_t started)
+{
+    while (!r->finished) {
+        AUTO(slice_release) struct slice s;
+        struct err e = ERR_INIT;
+        if (asked_to_stop(r)) {
+            stop(r);
+            return;
+        }
+        slice_init(&s, r->plan);
+        if (batch_once(r, &s, &e) < 0)
+            recover(r, &s, &e);
+        else if (!s.picked)
+            return;
+        else
+            report_progress(r, started);
+    }
+}
+
+/* All slices in one transaction; a slice that is refused is undone alone. -1: the transaction as a whole
+ * failed. */
+static int slices_of_all(struct run *r, struct slice *all, struct err *e)
+{
+    const struct store_ops *ops = r->store->ops;
+    while (!r->finished) {
+        AUTO(slice_release) struct slice s;
+        slice_init(&s, r->plan);
+        if (ops->mark(r->store, e) < 0)
+            return -1;
+        if (ops->slice(r->store, r->plan, &r->cursor, r->most, &s, e) == 0) {
+            if (!s.picked)
+                return 0;
+            add_counts(r->plan, all->gone, all->detached, &s);
+            cursor_copy(&r->cursor, &s.end);
+            grow_back(r);
+            continue;
+        }
+        if (e->kind != ERR_REFUSED && e->kind != ERR_TIMEOUT)
+            return -1;
+        struct err ignored = ERR_INIT;
+        if (ops->undo(r->store, &ignored) < 0)
+            return -1;
+        split_or_skip(r, &s, e);
+    }
+    return -1; /* gave up: r says why */
+}
+
+static void all_in_one(struct run *r, int64_t started)
+{
+    const struct store_ops *ops = r->store->ops;
+    for (int tries = 0; !r->finished;) {
+        AUTO(slice_release) struct slice all;
+        struct err e = ERR_INIT;
+        size_t skipped = r->out->n_skipped;
+        if (asked_to_stop(r)) {
+            stop(r);
+            return;
+        }
+        slice_init(&all, r->plan);
+        cursor_release(&r->cursor);
+        r->most = r->batch;
+        if (ops->begin(r->store, r->plan, &e) == 0 && slices_of_all(r, &all, &e) == 0 &&
+            ops->commit(r->store, &e) == 0) {
+            add_counts(r->plan, r->out->gone, r->out->detached, &all);
+            r->out->batches++;
+            report_progress(r, started);
+            return;
+        }
+        ops->rollback(r->store);
+        if (r->finished)
+            return;
+        if (e.kind == ERR_COMMIT_UNKNOWN)
+            r->out->unknown += all.gone[r->plan->root.slot];
+        drop_skipped(r->out, skipped);
+        r->tries = tries++; /* slices inside reset it; here it counts whole transactions */
+        recover(r, &all, &e);
+    }
+}
+
+static void pass(struct run *r, int64_t started)
+{
+    cursor_release(&r->cursor);
+    r->most = r->batch;
+    r->tries = 0;
+    if (r->plan->policy->batch == BATCH_ALL)
+        all_in_one(r, started);
+    else
+        pass_in_batches(r, started);
+}
+
+/* --- reading around it
+ * --------------------------------------------------------------------------------------------- */
+
+static bool anything_due(struct run *r)
+{
+    struct slice none = {0};
+    bool due = false;
+    while (!r->finished) {
+        struct err e = ERR_INIT;
+        if (r->store->ops->probe(r->store, r->plan, &due, &e) == 0)
+            return due;
+        recover(r, &none, &e);
+    }
+    return false;
+}
+
+/* Rows that are due and still there, without those skipped. */
+static int64_t rows_left(struct run *r)
+{
+    int64_t n = 0;
+    struct err e = ERR_INIT;
+    if (r->store->ops->remaining(r->store, r->plan, LEFT_MOST, &n, &e) < 0)
+        return 0; /* it only informs */
+    int64_t skipped = (int64_t)r->out->n_skipped;
+    return n > skipped ? n - skipped : 0;
+}
+
+void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
+{
+    int64_t started = when_monotonic_us();
+    struct run r = {.store = s, .plan = p, .options = o, .out = ret};
+    r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
+    ret->kind = OUTCOME_DONE;
+    if (!asked_to_stop(&r) && anything_due(&r)) {
+        pass(&r, started);
+        /* Rows may have been locked by others, or moved before the cursor, meanwhile: one more look. */
+        if (!r.finished && rows_left(&r) > 0)
+            pass(&r, started);
+        if (!r.finished)
+            ret->left = rows_left(&r);
+    } else if (!r.finished && asked_to_stop(&r)) {
+        stop(&r);
+    }
+    cursor_release(&r.cursor);
+    ret->duration_us = when_monotonic_us() - started;
+}

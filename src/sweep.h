@@ -1,0 +1,44 @@
+/* sweep: runs a plan: slices, retry, bisection, stop -> outcome. */
+#ifndef LAPSE_SWEEP_H
+#define LAPSE_SWEEP_H
+
+#include "store.h"
+
+enum { SKIPPED_MOST = 100 }; /* after so many refused rows the policy fails */
+
+enum outcome_kind { OUTCOME_DONE, OUTCOME_FAILED, OUTCOME_REFUSED, OUTCOME_DISABLED, OUTCOME_STOPPED };
+const char *outcome_name(enum outcome_kind k); /* "done", "failed", "refused", "disabled", "stopped" */
+
+struct skipped_row {
+    char *key;          /* "id=42" */
+    const char *reason; /* "refused", "locked", "timeout" */
+    char *error;        /* the database's words */
+};
+
+/* What became of one policy. Counts are of committed transactions only. */
+struct outcome {
+    enum outcome_kind kind;
+    struct err err;    /* FAILED, STOPPED: why */
+    int64_t *gone;     /* per plan->slots; NULL when there was no plan */
+    int64_t *detached; /* per plan->detach_slots */
+    int64_t unknown;   /* roots in commits whose outcome is unknown */
+    int64_t left;      /* due rows still there at the end, locked by others (counted up to left_most) */
+    int64_t batches, retries;
+    struct skipped_row *skipped;
+    size_t n_skipped;
+    int64_t duration_us;
+};
+void outcome_init(struct outcome *o, const struct plan *p);
+void outcome_release(struct outcome *o);
+
+struct sweep_options {
+    /* Asked before every batch and while waiting; true: stop. May be NULL. */
+    bool (*stop)(void *context);
+    /* After every batch. May be NULL. */
+    void (*progress)(void *context, const struct plan *p, const struct outcome *so_far);
+    void *context;
+};
+/* Never fails as a function: what went wrong is in the outcome. */
+void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret);
+
+#endif
