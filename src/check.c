@@ -358,20 +358,18 @@ static int check_unusable(const struct asking *a, struct err *e)
 /* --- the policy
  * ---------------------------------------------------------------------------------------------- */
 
+/* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)
 {
     size_t errors = a->findings->errors;
     if (check_accepts(a, e))
         return -1;
-    if (a->findings->errors > errors) /* nothing else would be accepted */
-        return 0;
+    bool accepted = a->findings->errors == errors;
     if (check_times(a, e))
         return -1;
-    if (!a->thorough)
-        return 0;
-    if (check_all_states(a, e))
+    if (a->thorough && check_all_states(a, e))
         return -1;
-    return check_unusable(a, e);
+    return a->thorough && accepted ? check_unusable(a, e) : 0;
 }
 
 /* Where reading is denied the database would only say so once more. */
