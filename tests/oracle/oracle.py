@@ -493,6 +493,12 @@ class Owner:
             self.owned.append((ref, w.get("where"), level))
 
 
+    def detachable(self):
+        """(table, column) of all that may be set to NULL, here and below."""
+        found = {(r.table, c) for r in self.detach for c in r.columns}
+        return found.union(*(below.detachable() for _, _, below in self.owned if below is not self))
+
+
 class Judge:
     def __init__(self, said, schema, now, sql=None):
         self.said, self.now = said, now

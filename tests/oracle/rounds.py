@@ -1157,7 +1157,7 @@ class Round:
         policy = dict(first)
         for key in ("rows", "where", "hold"):
             policy.pop(key, None)
-        column = self.rng.choice(root.times)
+        column = self.rng.choice([c for c in root.times if not self.unit or root.table.columns[c].kind == "int"])
         if "expires" in first or self.chance(0.5):
             for key in ("expires", "inclusive"):
                 policy.pop(key, None)
