@@ -215,7 +215,7 @@ static const char fkeys_sql[] =
     "JOIN pg_catalog.pg_constraint k ON k.oid = pointing.oid "
     "JOIN pg_catalog.pg_class c ON c.oid = k.conrelid "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "CROSS JOIN LATERAL pg_catalog.unnest(k.conkey, k.confkey) WITH ORDINALITY AS pair (child, parent, "
+    "CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS pair (child, parent, "
     "place) "
     "JOIN pg_catalog.pg_attribute child ON child.attrelid = k.conrelid AND child.attnum = pair.child "
     "JOIN pg_catalog.pg_attribute parent ON parent.attrelid = k.confrelid AND parent.attnum = pair.parent "
