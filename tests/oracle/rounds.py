@@ -1025,7 +1025,8 @@ class Round:
                     values = self.enum_values(made, c)
 
                 def one():
-                    return rng.choice(values)
+                    v = rng.choice(values)
+                    return v[:-1] + "\\*" if isinstance(v, str) and v.endswith("*") else v
             if self.chance(0.35):
                 said[self.column_ref(c)] = one()
             else:
