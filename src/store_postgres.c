@@ -360,11 +360,19 @@ static bool commit_is_unknown(const struct err *e)
     return e->kind == ERR_LOST && strcmp(e->code, "57P01") != 0 && strcmp(e->code, "25P03") != 0;
 }
 
+/* Whether the server has not hung up yet. Reading does not wait: the first read may find its last words, the
+ * second then finds the end. */
+static bool is_connected(struct postgres *p)
+{
+    return PQconsumeInput(p->conn) && PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK;
+}
+
+/* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. */
 static int postgres_commit(struct sql_store *s, struct err *e)
 {
     struct postgres *p = of_sql(s);
     p->marked = false;
-    if (PQstatus(p->conn) != CONNECTION_OK)
+    if (!is_connected(p))
         return fail_lost(p, e);
     AUTO(result_clear_p) PGresult *r = PQexec(p->conn, "COMMIT");
     if (succeeded(r)) {
