@@ -22,7 +22,7 @@ static const struct option options[] = {
     {OPTION_FILE, 'f', "file", "FILE", "The contract (default: lapse.yaml)."},
     {OPTION_JSON, 0, "json", NULL, "Print one JSON object instead of text."},
     {OPTION_NOW, 0, "now", "TIME",
-     "Take this ISO time for now instead of the database's clock. A sweep refuses one that lies ahead."},
+     "Now, as an ISO time, instead of the database's clock; not ahead for sweep."},
     {OPTION_STRICT, 0, "strict", NULL, "Tables that the contract does not name are errors."},
     {OPTION_SQL, 0, "sql", NULL, "Show the statements too."},
     {OPTION_NO_PROGRESS, 0, "no-progress", NULL, "No progress on standard error."},

@@ -59,7 +59,9 @@ static const char *number(int64_t n, char buf[32])
 static const char *duration(int64_t us, char buf[32])
 {
     long long s = us / 1000000;
-    if (us < 1000000)
+    if (us < 1000)
+        snprintf(buf, 32, "<1ms");
+    else if (us < 1000000)
         snprintf(buf, 32, "%lldms", (long long)(us / 1000));
     else if (s < 60)
         snprintf(buf, 32, "%lld.%llds", s, (long long)(us / 100000 % 10));
@@ -68,6 +70,19 @@ static const char *duration(int64_t us, char buf[32])
     else
         snprintf(buf, 32, "%lldh %lldm", s / 3600, s / 60 % 60);
     return buf;
+}
+
+static void time_left(double seconds, char buf[64])
+{
+    char text[32];
+    if (seconds < 1)
+        snprintf(buf, 64, "<1s left");
+    else if (seconds < 60)
+        snprintf(buf, 64, "%ds left", (int)seconds);
+    else if (seconds < 100 * 3600)
+        snprintf(buf, 64, "%s left", duration((int64_t)(seconds * 1e6), text));
+    else
+        buf[0] = '\0';
 }
 
 /* A line under construction, and the columns it takes. */
@@ -156,8 +171,7 @@ static void compose(const struct progress *p, const struct lapse_progress *now, 
     if (p->stopping)
         snprintf(left, sizeof(left), "stopping");
     else if (p->rate > 0 && now->due > now->rows)
-        snprintf(left, sizeof(left), "%s left",
-                 duration((int64_t)((double)(now->due - now->rows) / p->rate) * 1000000, a));
+        time_left((double)(now->due - now->rows) / p->rate, left);
 
     int room = width - 1; /* the last column would wrap on some terminals */
     add_name(l, now->policy, room < 40 ? room / 2 : room - 30);
@@ -196,26 +210,35 @@ static const char *mark(const struct terminal *t, const char *outcome)
                  : (t->utf8 ? "\033[31m✗\033[0m " : "\033[31m!\033[0m ");
 }
 
+/* What is left standing of a policy: mark, name, and what fits of the rest (everything, when piped). */
+static void compose_finished(const struct progress *p, const struct lapse_progress *now, struct line *l)
+{
+    char a[32], part[64];
+    int room = p->terminal.is ? terminal_width(stderr) - 1 : LINE_SIZE;
+    int64_t us = now->elapsed_us > 0 ? now->elapsed_us : 1;
+    bool done = strcmp(now->outcome, "done") == 0;
+    if (p->terminal.is)
+        add(l, 2, mark(&p->terminal, now->outcome));
+    add_name(l, now->policy, room < 60 ? room / 2 : room - 30);
+    add_part(l, room, done ? now->rows_all ? "" : "nothing due" : now->outcome);
+    if (now->rows_all) {
+        snprintf(part, sizeof(part), "%s row%s", number(now->rows, a), now->rows == 1 ? "" : "s");
+        add_part(l, room, part);
+    }
+    if (done || now->rows_all)
+        add_part(l, room, duration(now->elapsed_us, a));
+    if (now->rows_all) {
+        snprintf(part, sizeof(part), "%s rows/s", number((int64_t)((double)now->rows * 1e6 / (double)us), a));
+        add_part(l, room, part);
+    }
+}
+
 static void finish(struct progress *p, const struct lapse_progress *now)
 {
-    char a[32], b[32], c[32];
-    bool done = !now->outcome || strcmp(now->outcome, "done") == 0;
-    if (p->drawn)
-        fputs("\r\033[K", stderr);
-    struct line name = {.len = 0};
-    add_name(&name, now->policy, LINE_SIZE / 4);
-    fprintf(stderr, "%s%s", p->terminal.is ? mark(&p->terminal, done ? "done" : now->outcome) : "",
-            name.text);
-    if (!done)
-        fprintf(stderr, "  %s", now->outcome);
-    if (done && now->rows_all == 0)
-        fprintf(stderr, "  nothing due  %s", duration(now->elapsed_us, a));
-    else if (now->rows_all > 0)
-        fprintf(
-            stderr, "  %s rows  %s  %s rows/s", number(now->rows, a), duration(now->elapsed_us, b),
-            number((int64_t)((double)now->rows * 1e6 / (double)(now->elapsed_us > 0 ? now->elapsed_us : 1)),
-                   c));
-    fputc('\n', stderr);
+    struct line l = {.len = 0};
+    compose_finished(p, now, &l);
+    bool last = p->terminal.is && now->number == now->of; /* the table follows */
+    fprintf(stderr, "%s%s\n%s", p->drawn ? "\r\033[K" : "", l.text, last ? "\n" : "");
     bool stopping = p->stopping;
     *p = (struct progress){.terminal = p->terminal, .rate = -1, .stopping = stopping};
 }

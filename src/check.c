@@ -258,39 +258,49 @@ static int check_values(const struct asking *a, const struct cond *c, const stru
 }
 
 /* Booleans and enums cannot be misspelt: making the plan has looked at their values. */
-static int check_states(const struct asking *a, const struct cond *c, struct err *e)
+static int check_states(const struct asking *a, const struct cond *c, const struct expr *in, struct err *e)
 {
     const struct plan *p = a->plan;
-    if (!c || !p->matches)
-        return 0;
     for (size_t i = 0; c->op == COND_ALL && i < c->n_kids; i++)
-        if (check_states(a, c->kids[i], e))
+        if (check_states(a, c->kids[i], in, e))
             return -1;
     if (c->op != COND_IN)
         return 0;
     const struct column *column = table_column(p->facts, p->root.table, &c->column);
     if (!column || column->type == TYPE_ENUM || column->type == TYPE_BOOLEAN)
         return 0;
-    return check_values(a, c, column, p->matches, e);
+    return check_values(a, c, column, in, e);
+}
+
+static int check_keep_states(const struct asking *a, const struct keep *k, struct err *e)
+{
+    struct cond c = {.op = COND_IN, .column = k->column, .n_values = k->n_values, .at = k->at};
+    c.values = arena_alloc(a->findings->arena, (k->n_values + 1) * sizeof(*c.values));
+    for (size_t i = 0; i < k->n_values; i++)
+        c.values[i] = k->values[i].value;
+    return check_states(a, &c, a->plan->timely, e);
 }
 
 /* Of an empty table nothing can be said about states. */
 static int check_all_states(const struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
-    struct expr any = {.kind = EXPR_TRUE};
-    const struct cond *rows = policy_of(a)->rows;
+    const struct expr any = {.kind = EXPR_TRUE};
+    const struct policy *p = policy_of(a);
+    const struct table *t = a->plan->root.table;
     bool has = true;
-    if (!rows)
+    if (!p->rows && p->keep.kind != KEEP_BY)
         return 0;
-    if (a->store->ops->has_value(a->store, a->plan->root.table, &any, &has, &failed))
-        return take_delay(a, &failed, a->plan->root.table->print, e);
-    if (has)
-        return check_states(a, rows, e);
-    findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, rows->at, "",
-                 "%s is empty: whether its rows will have the values of rows cannot be seen",
-                 a->plan->root.table->print);
-    return 0;
+    if (a->store->ops->has_value(a->store, t, &any, &has, &failed))
+        return take_delay(a, &failed, t->print, e);
+    if (!has) {
+        findings_add(a->findings, FINDING_NOTE, p->name, p->rows ? p->rows->at : p->keep.at, "",
+                     "%s is empty: whether its rows will have these values cannot be seen", t->print);
+        return 0;
+    }
+    if (p->rows && check_states(a, p->rows, a->plan->matches, e))
+        return -1;
+    return p->keep.kind == KEEP_BY ? check_keep_states(a, &p->keep, e) : 0;
 }
 
 /* --- NULL and unreadable times
@@ -313,8 +323,7 @@ static void say_some_unreadable(const struct asking *a, const char *how_many)
 {
     findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
                  "correct these values if the rows are to go",
-                 "%s a value of %s that is no time%s: they are never due", how_many, time_words(a),
-                 example_words(a));
+                 "%s a value of %s that is no time%s: never due", how_many, time_words(a), example_words(a));
 }
 
 static const char *row_words(struct arena *a, int64_t n)
@@ -327,8 +336,7 @@ static void say_unusable(const struct asking *a, const struct due *d)
     struct arena *arena = a->findings->arena;
     if (d->null_time > 0)
         findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, policy_of(a)->at, "",
-                     "%s no %s: %s never due", row_words(arena, d->null_time), time_words(a),
-                     d->null_time == 1 ? "it is" : "they are");
+                     "%s no %s (NULL): never due", row_words(arena, d->null_time), time_words(a));
     if (d->unreadable_time > 0)
         say_some_unreadable(a, row_words(arena, d->unreadable_time));
 }
@@ -383,6 +391,52 @@ static void refuse_not_yet(const struct policy *p, struct findings *findings)
                      p->not_yet[i].key, p->name);
 }
 
+/* "schema.table" and "table" of every table there is. */
+static int all_table_words(struct store *s, struct arena *a, const char ***ret, size_t *ret_n, struct err *e)
+{
+    struct table_name *tables = NULL;
+    size_t n = 0;
+    if (s->ops->list_tables(s, a, &tables, &n, e))
+        return -1;
+    const char **words = arena_alloc(a, (2 * n + 1) * sizeof(*words));
+    for (size_t i = 0; i < n; i++) {
+        words[2 * i] = tables[i].table.text;
+        words[2 * i + 1] = table_words(a, &tables[i]);
+    }
+    *ret = words;
+    *ret_n = 2 * n;
+    return 0;
+}
+
+static void suggest_table(struct findings *findings, size_t from, const struct table_name *name,
+                          const char *near)
+{
+    for (size_t i = from; i < findings->n; i++) {
+        struct finding *f = &findings->list[i];
+        if (f->level == FINDING_ERROR && f->at.line == name->at.line && f->at.column == name->at.column)
+            f->fix = arena_printf(findings->arena, "did you mean '%s'?", near);
+    }
+}
+
+/* Making the plan has complained of tables that are not there (findings `from` on); only the database knows
+ * which there are instead. */
+static int suggest_tables(struct store *s, const struct facts *facts, const struct table_names *names,
+                          struct findings *findings, size_t from, struct err *e)
+{
+    const char **words = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        if (facts_table(facts, names->list[i]))
+            continue;
+        if (!words && all_table_words(s, findings->arena, &words, &n, e))
+            return -1;
+        const char *near = nearest_word(table_words(findings->arena, names->list[i]), words, n);
+        if (near)
+            suggest_table(findings, from, names->list[i], near);
+    }
+    return 0;
+}
+
 static int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
                       struct err *e)
 {
@@ -412,12 +466,14 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     size_t errors = findings->errors;
 
     refuse_not_yet(p, findings);
+    size_t before = findings->n;
     plan_tables(p, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
     if (p->expires.text || p->n_age) /* another bound has no plan yet */
         plan = plan_make(p, facts, now, findings);
-    if (plan && check_made(plan, s, thorough, findings, e))
+    if (plan ? check_made(plan, s, thorough, findings, e)
+             : suggest_tables(s, facts, &names, findings, before, e))
         return -1;
 
     bool refused = findings->errors > errors;

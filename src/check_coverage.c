@@ -119,21 +119,14 @@ static bool unbounded_names(const struct listing *in, const struct table_name *t
     return false;
 }
 
-static const char *print_table(struct arena *a, const struct table_name *t)
-{
-    AUTO(text_release) struct text out = {0};
-    table_name_print(t, &out);
-    return arena_strdup(a, text_str(&out));
-}
-
 /* As the contract may write it: with its schema, and without. */
 static const char *nearest_table(const struct listing *in, const char *word, struct arena *a)
 {
     const char **words = arena_alloc(a, 2 * in->n * sizeof(*words));
     for (size_t i = 0; i < in->n; i++) {
         struct table_name bare = {.table = in->tables[i].table};
-        words[2 * i] = print_table(a, &bare);
-        words[2 * i + 1] = print_table(a, &in->tables[i]);
+        words[2 * i] = table_words(a, &bare);
+        words[2 * i + 1] = table_words(a, &in->tables[i]);
     }
     const char *near = nearest_word(word, words, 2 * in->n);
     const char *dot = strchr(word, '.');
@@ -172,7 +165,7 @@ void coverage_judge(const struct contract *c, const struct facts *f, const struc
         const struct table_name *t = &tables[i];
         if (is_own(t) || policy_names(&in, t) || purge_names(&in, t) || unbounded_names(&in, t, a))
             continue;
-        const char *name = print_table(a, t);
+        const char *name = table_words(a, t);
         findings_add(findings, strict ? FINDING_ERROR : FINDING_NOTE, NULL, (struct place){0},
                      arena_printf(a, "add a policy, or unbounded: { %s: why it cannot grow }", name),
                      "table '%s' has no policy and no unbounded line", name);

@@ -260,3 +260,10 @@ const char *column_words(struct arena *a, const struct column *const *columns, s
         text_addf(&out, "%s%s", i ? ", " : "", columns[i]->name);
     return arena_strdup(a, text_str(&out));
 }
+
+const char *table_words(struct arena *a, const struct table_name *t)
+{
+    AUTO(text_release) struct text out = {0};
+    table_name_print(t, &out);
+    return arena_strdup(a, text_str(&out));
+}

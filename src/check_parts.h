@@ -45,6 +45,8 @@ bool fkey_protects_join(const struct fkey *k, const struct join *j);
  */
 void sql_word(struct text *out, const char *name);
 void sql_table_words(struct text *out, const struct table *t);
+/* "schema.table" as a contract writes it. */
+const char *table_words(struct arena *a, const struct table_name *t);
 /* "table(a, b)" with real names, as a contract writes it. */
 const char *reference_words(struct arena *a, const struct reference *r);
 const char *fkey_words(struct arena *a, const struct fkey *k);

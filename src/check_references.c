@@ -66,10 +66,53 @@ static void check_detach_hooks(const struct survey *s, const struct reference *r
                  r->child->print);
 }
 
+static bool has_parent(const struct join *j, const struct column *c)
+{
+    for (size_t i = 0; i < j->n; i++)
+        if (j->parent[i] == c)
+            return true;
+    return false;
+}
+
+static bool all_are_parents(const struct join *j, const struct column *const *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!columns[i] || !has_parent(j, columns[i]))
+            return false;
+    return n > 0;
+}
+
+static bool has_one_parent(const struct reference *r)
+{
+    const struct table *parent = r->parent->node->table;
+    if (all_are_parents(&r->join, parent->key, parent->n_key))
+        return true;
+    for (size_t i = 0; i < parent->n_indexes; i++) {
+        const struct index *x = &parent->indexes[i];
+        if (x->unique && !x->partial && all_are_parents(&r->join, x->columns, x->n_columns))
+            return true;
+    }
+    return false;
+}
+
+/* Waiting for a row that belongs to several is safe; deleting or detaching it takes it from all of them. */
+static void check_parents(const struct survey *s, const struct reference *r)
+{
+    struct arena *a = s->findings->arena;
+    if (r->role == ROLE_AFTER || has_one_parent(r))
+        return;
+    findings_add(s->findings, FINDING_WARNING, s->plan->policy->name, r->at,
+                 "point the reference at a unique key, or use after",
+                 "%s points at (%s) of %s, which is not unique: a row may belong to others that stay",
+                 reference_words(a, r), column_words(a, r->join.parent, r->join.n),
+                 r->parent->node->table->print);
+}
+
 void check_references(const struct survey *s)
 {
     for (size_t i = 0; i < s->n_references; i++) {
         check_collations(s, &s->references[i]);
+        check_parents(s, &s->references[i]);
         check_protection(s, &s->references[i]);
         check_detach_hooks(s, &s->references[i]);
     }

@@ -2,6 +2,7 @@
 #include "condition.h"
 
 #include <string.h>
+#include <strings.h>
 
 static struct cond *new_cond(struct reader *r, enum cond_op op, struct place at)
 {
@@ -60,7 +61,7 @@ void read_not_in(struct reader *r, const struct node *n, void *cond, size_t *cou
 static void read_comparison(struct reader *r, const struct node *n, struct cond *c, enum cond_op op)
 {
     c->op = op;
-    if (reader_text(r, n, "a value that is not null"))
+    if (reader_text(r, n, "one value that is not null"))
         add_value(r, c, n);
 }
 

@@ -311,8 +311,13 @@ static void read_scheduler(struct reader *r, const struct pair *p, struct schedu
 static void read_schedulers(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct scheduler *list = NULL;
+    enum { MOST = 100 }; /* each is a thread and a connection */
     if (!reader_map(r, n, "a map of schedulers"))
         return;
+    if (n->n_pairs > MOST) {
+        mistakes_add(r->mistakes, n->at, "there are more than %d schedulers", MOST);
+        return;
+    }
     for (size_t i = 0; i < n->n_pairs; i++) {
         list = arena_push(r->arena, list, i, sizeof(*list));
         read_scheduler(r, &n->pairs[i], &list[i]);
@@ -343,7 +348,10 @@ static void read_retention(struct reader *r, const struct node *n, void *field, 
     for (size_t i = 0; i < n->n_pairs; i++) {
         space->retention = arena_push(r->arena, space->retention, i, sizeof(*space->retention));
         space->retention[i].reason = n->pairs[i].key->text;
+        const char *outer = r->key;
+        r->key = n->pairs[i].key->text;
         read_delay(r, n->pairs[i].value, &space->retention[i].span, NULL);
+        r->key = outer;
     }
     space->n_retention = n->n_pairs;
 }

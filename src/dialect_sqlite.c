@@ -285,7 +285,6 @@ static void now(struct stmt *s, instant at)
 
 const struct dialect dialect_sqlite = {
     .quote = '"',
-    .table_prefix = "main.", /* a temporary table of the same name must not be meant */
     .placeholder = placeholder,
     .in_set = in_set,
     .time_compare = time_compare,

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MOST_KEPT = 10000, MOST_SHOWN = 100 };
 
@@ -129,6 +130,16 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
             best = distance;
             found = candidates[i];
         }
+    }
+    if (found || len < 3)
+        return found;
+    /* Or the only one that begins with the word. */
+    for (size_t i = 0; i < n; i++) {
+        if (strncasecmp(candidates[i], word, len) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = candidates[i];
     }
     return found;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* --- what a message shows ------------------------------------------------------------------------- */
 
@@ -19,10 +20,12 @@ static const char *shown(struct reader *r, const char *s)
 
 static const char *described(struct reader *r, const struct node *n)
 {
-    if (n->kind != NODE_SCALAR)
-        return n->kind == NODE_LIST ? "a list" : "a map";
+    if (n->kind == NODE_LIST)
+        return n->n_items ? "a list" : "an empty list";
+    if (n->kind == NODE_MAP)
+        return n->n_pairs ? "a map" : "an empty map";
     if (node_is_null(n))
-        return n->text[0] ? "null" : "nothing";
+        return n->text[0] ? "null" : "empty";
     return arena_printf(r->arena, n->quoted ? "the text '%s'" : "'%s'", shown(r, n->text));
 }
 
@@ -104,27 +107,35 @@ static bool in_section(const struct key_doc *k, const char *section)
     return strcmp(k->section, section) == 0;
 }
 
+/* The keys of a section as one text, and as words if wanted. */
+static const char *section_keys(struct reader *r, const char *section, const char ***ret_words, size_t *ret_n)
+{
+    AUTO(text_release) struct text all = {0};
+    for (size_t i = 0; i < r->n_keys; i++) {
+        if (!in_section(&r->keys[i], section))
+            continue;
+        text_addf(&all, "%s%s", all.len ? ", " : "", r->keys[i].key);
+        if (ret_words) {
+            *ret_words = arena_push(r->arena, *ret_words, *ret_n, sizeof(**ret_words));
+            (*ret_words)[(*ret_n)++] = r->keys[i].key;
+        }
+    }
+    return arena_strdup(r->arena, text_str(&all));
+}
+
 static void unknown_key(struct reader *r, const char *section, const struct node *key)
 {
     if (mistakes_full(r->mistakes))
         return;
     const char **words = NULL;
     size_t n = 0;
-    AUTO(text_release) struct text all = {0};
-    for (size_t i = 0; i < r->n_keys; i++) {
-        if (!in_section(&r->keys[i], section))
-            continue;
-        words = arena_push(r->arena, words, n, sizeof(*words));
-        words[n++] = r->keys[i].key;
-        text_addf(&all, "%s%s", all.len ? ", " : "", r->keys[i].key);
-    }
+    const char *all = section_keys(r, section, &words, &n);
     const char *near = nearest_word(key->text, words, n);
     if (near)
         mistakes_add(r->mistakes, key->at, "unknown key '%s' (did you mean '%s'?)", shown(r, key->text),
                      near);
     else
-        mistakes_add(r->mistakes, key->at, "unknown key '%s'; allowed: %s", shown(r, key->text),
-                     text_str(&all));
+        mistakes_add(r->mistakes, key->at, "unknown key '%s'; allowed: %s", shown(r, key->text), all);
 }
 
 static const struct key_doc *find_key(struct reader *r, const char *section, const char *key)
@@ -170,7 +181,7 @@ static void check_required(struct reader *r, const char *section, struct place a
 {
     for (size_t i = 0; i < r->n_keys; i++)
         if (in_section(&r->keys[i], section) && r->keys[i].required && !node_find(map, r->keys[i].key))
-            mistakes_add(r->mistakes, at, "'%s' is missing: %s", r->keys[i].key, r->keys[i].doc);
+            mistakes_add(r->mistakes, at, "'%s' is missing. %s", r->keys[i].key, r->keys[i].doc);
 }
 
 void reader_defaults(struct reader *r, const char *section, void *base)
@@ -196,8 +207,11 @@ bool reader_section(struct reader *r, const char *section, struct place at, cons
                     void *base)
 {
     reader_defaults(r, section, base);
-    if (!reader_map(r, map, "a map of keys"))
+    if (map->kind != NODE_MAP || map->n_pairs == 0) {
+        const char *all = section_keys(r, section, NULL, NULL);
+        reader_wrong(r, map, arena_printf(r->arena, "a map with some of the keys (%s)", all));
         return false;
+    }
     for (size_t i = 0; i < map->n_pairs; i++) {
         const struct pair *p = &map->pairs[i];
         const struct key_doc *k = reader_key(r, section, p->key);
@@ -381,11 +395,23 @@ void read_text(struct reader *r, const struct node *n, void *field, size_t *coun
         *(const char **)field = s;
 }
 
+enum { MOST_ITEMS = 100 };
+
+/* Lists that are looked through for each of their items are short. */
+static bool too_many(struct reader *r, const struct node *n, size_t n_items)
+{
+    if (n_items > MOST_ITEMS)
+        mistakes_add(r->mistakes, n->at, "'%s' has more than %d items", r->key, MOST_ITEMS);
+    return n_items > MOST_ITEMS;
+}
+
 void read_texts(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     const char **list = NULL;
     size_t n_items, n_list = 0;
     const struct node **items = reader_items(r, n, &n_items);
+    if (too_many(r, n, n_items))
+        return;
     for (size_t i = 0; i < n_items; i++) {
         list = arena_push(r->arena, list, n_list, sizeof(*list));
         read_text(r, items[i], &list[n_list++], NULL);
@@ -481,14 +507,11 @@ void read_name(struct reader *r, const struct node *n, void *field, size_t *coun
 
 void read_names(struct reader *r, const struct node *n, void *field, size_t *count)
 {
-    enum { MOST = 100 };
     struct name *list = NULL;
     size_t n_items, n_list = 0;
     const struct node **items = reader_items(r, n, &n_items);
-    if (n_items > MOST) {
-        mistakes_add(r->mistakes, n->at, "'%s' names more than %d columns", r->key, MOST);
+    if (too_many(r, n, n_items))
         return;
-    }
     for (size_t i = 0; i < n_items; i++) {
         list = arena_push(r->arena, list, n_list, sizeof(*list));
         read_name(r, items[i], &list[n_list], NULL);

@@ -459,7 +459,7 @@ static void show_plan(const struct screen *v, const struct report *r)
     text_add(&last,
              rows ? arena_printf(v->arena, "%s would go", count(v, rows, "row", "rows")) : "nothing is due");
     if (detached)
-        text_addf(&last, ", %s be detached", number(v, detached));
+        text_addf(&last, ", %s would be detached", number(v, detached));
     text_addf(&last, " at %s UTC", utc(v, r->now));
     add_troubles(v, r, &last);
     fputc('\n', v->out);
@@ -476,10 +476,6 @@ static const char *sweep_note(const struct screen *v, const struct report_policy
         list_add(&t, outcome_name(p->kind));
     if (p->n_skipped)
         list_add(&t, arena_printf(v->arena, "%s skipped", number(v, (int64_t)p->n_skipped)));
-    if (p->left)
-        list_add(&t, arena_printf(v->arena, "%s left, locked by others", number(v, p->left)));
-    if (p->unknown)
-        list_add(&t, arena_printf(v->arena, "%s in commits of unknown outcome", number(v, p->unknown)));
     return arena_strdup(v->arena, text_str(&t));
 }
 
@@ -503,9 +499,18 @@ static void sweep_policy(const struct screen *v, const struct report_policy *p, 
     grid_dependents(v, g, p);
     if (p->error)
         grid_remark(g, style, "why", p->error);
+    if (p->left)
+        grid_remark(g, YELLOW, "left",
+                    arena_printf(v->arena, "%s, locked by others", count(v, p->left, "row", "rows")));
+    if (p->unknown)
+        grid_remark(
+            g, RED, "unknown",
+            arena_printf(v->arena, "%s in commits whose outcome is not known; they are not counted as gone",
+                         count(v, p->unknown, "row", "rows")));
     for (size_t i = 0; i < p->n_skipped; i++) {
         const struct skipped_row *s = &p->skipped[i];
-        grid_remark(g, YELLOW, arena_printf(v->arena, "%s %s", clean(v, s->reason), clean(v, s->key)),
+        grid_remark(g, YELLOW,
+                    arena_printf(v->arena, "skipped %s, %s", clean(v, s->key), clean(v, s->reason)),
                     s->error);
     }
 }

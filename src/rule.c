@@ -2,6 +2,7 @@
 #include "rule.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* --- keep and unit --------------------------------------------------------------------------------- */
 
@@ -55,15 +56,21 @@ void read_keep_values(struct reader *r, const struct node *n, void *field, size_
     for (size_t i = 0; i < n->n_pairs; i++) {
         keep->values = arena_push(r->arena, keep->values, keep->n_values, sizeof(*keep->values));
         keep->values[keep->n_values].value = reader_scalar(n->pairs[i].key);
+        const char *outer = r->key;
+        r->key = n->pairs[i].key->text;
         read_keep_span(r, n->pairs[i].value, &keep->values[keep->n_values++].span, NULL);
+        r->key = outer;
     }
 }
 
 /* { by, values, otherwise } or { column, unit }: which of them is said by the key that only one has. */
-static void check_keep_map(struct reader *r, const struct node *map, struct keep *keep)
+static void check_keep_map(struct reader *r, const struct node *map, struct keep *keep,
+                           size_t mistakes_before)
 {
     static const char *const of_by[] = {"by", "values", "otherwise"}, *const of_column[] = {"column", "unit"};
     const struct pair *by = node_find(map, "by"), *column = node_find(map, "column");
+    if (!by && !column && r->mistakes->n > mistakes_before)
+        return; /* one of them is misspelt */
     if (!by == !column) {
         mistakes_add(r->mistakes, map->at,
                      "'keep' must be a duration, { by, values, otherwise } or { column, unit }");
@@ -83,10 +90,11 @@ static void check_keep_map(struct reader *r, const struct node *map, struct keep
 void read_keep(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct keep *keep = field;
+    size_t mistakes_before = r->mistakes->n;
     keep->at = n->at;
     if (n->kind == NODE_MAP) {
         if (reader_section(r, "policy.keep", n->at, n, keep))
-            check_keep_map(r, n, keep);
+            check_keep_map(r, n, keep, mistakes_before);
     } else {
         keep->kind = KEEP_SPAN;
         read_keep_span(r, n, &keep->span, count);

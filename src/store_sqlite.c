@@ -231,6 +231,16 @@ static int prepare(struct sqlite_store *q, const char *sql, sqlite3_stmt **ret, 
     return 0;
 }
 
+/* A condition of the contract may hold @x, which SQLite would read as parameters that are NULL. */
+static int prepare_stmt(struct sqlite_store *q, const struct stmt *s, sqlite3_stmt **ret, struct err *e)
+{
+    if (prepare(q, text_str(&s->sql), ret, e))
+        return -1;
+    if ((size_t)sqlite3_bind_parameter_count(*ret) != s->n_params)
+        return fail_code(SQLITE_ERROR, "a parameter that is not :now", e);
+    return 0;
+}
+
 static int bind_value(sqlite3_stmt *st, int n, const struct value *v)
 {
     const char *bytes = v->text ? v->text : "";
@@ -274,7 +284,7 @@ static struct value cell(sqlite3_stmt *st, int i)
     default:
         break;
     }
-    if (!v.text)
+    if (v.kind >= VALUE_TEXT && !v.text) /* an empty blob */
         v.text = "";
     return v;
 }
@@ -322,7 +332,7 @@ static int still_open(struct sqlite_store *q, struct err *e)
 static int run_stmt(struct sqlite_store *q, const struct stmt *s, struct rows *ret, struct err *e)
 {
     AUTO(finalize_p) sqlite3_stmt *st = NULL;
-    if (still_open(q, e) || prepare(q, text_str(&s->sql), &st, e))
+    if (still_open(q, e) || prepare_stmt(q, s, &st, e))
         return -1;
     for (size_t i = 0; i < s->n_params; i++)
         if (bind_value(st, (int)i + 1, &s->params[i].value) != SQLITE_OK)
@@ -363,7 +373,7 @@ static int accepts(struct sql_store *s, const struct stmt *st, struct err *e)
 {
     AUTO(finalize_p) sqlite3_stmt *compiled = NULL;
     struct sqlite_store *q = of_sql(s);
-    return still_open(q, e) ? -1 : prepare(q, text_str(&st->sql), &compiled, e);
+    return still_open(q, e) ? -1 : prepare_stmt(q, st, &compiled, e);
 }
 
 /* --- key sets: temp.lapse_set_N(c0, c1, …) ------------------------------------------------------ */

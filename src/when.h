@@ -68,7 +68,7 @@ instant zone_instant(const struct zone *z, int64_t local_us);
  *     l < below && !(hole_from <= l && l < hole_to)
  * where the hole (empty when hole_from == hole_to) holds skipped local times that read as later instants.
  * With or_equal: those with zone_instant(l) <= cutoff, in the same form (below is then one more microsecond).
- * One exception: below cannot pass INT64_MAX, so instants at INT64_MAX ("infinity") are never within. */
+ * One exception: INT64_MAX ("infinity"), as a local time or as an instant, is never within. */
 struct local_bound {
     int64_t below;
     int64_t hole_from, hole_to;

@@ -69,7 +69,7 @@ static bool add_variable(struct builder *b, struct place at, const char *inside,
     }
     if (!value) {
         mistakes_add(b->mistakes, at,
-                     "the environment variable '%.64s' is not set and ${…} gives no default ':-'", name);
+                     "'${%.64s}' is not set in the environment and has no default (${NAME:-default})", name);
         return false;
     }
     struct place bad;
@@ -210,20 +210,22 @@ static size_t add_anchor(struct builder *b, struct fy_event *event, struct node 
 
 static void on_scalar(struct builder *b, struct fy_event *event)
 {
-    struct place at = place_of(b, event);
-    struct node *n = new_node(b, NODE_SCALAR, at);
+    struct node *n = new_node(b, NODE_SCALAR, place_of(b, event));
     struct fy_token *token = event->scalar.value;
+    enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
+    if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && n->at.column > 1)
+        n->at.column--; /* libfyaml points behind the quote */
     bool nul;
     n->text = token_text(b, token, &nul);
-    n->quoted = token && fy_token_scalar_style(token) != FYSS_PLAIN;
+    n->quoted = style != FYSS_PLAIN;
     apply_tag(b, n, fy_event_get_tag_token(event));
     if (nul) {
-        mistakes_add(b->mistakes, at, "a text with a NUL character (\\0) in it");
+        mistakes_add(b->mistakes, n->at, "a text with a NUL character (\\0) in it");
         n->broken = true;
     }
-    const char *text = replaced(b, at, n->text);
+    const char *text = replaced(b, n->at, n->text);
     if (text && !*text && *n->text && !n->quoted) {
-        mistakes_add(b->mistakes, at,
+        mistakes_add(b->mistakes, n->at,
                      "nothing is left here once ${…} is replaced; put it in quotes if an "
                      "empty text is meant");
         text = NULL;

@@ -396,6 +396,24 @@ static void equal_collations_agree(void **state)
     expect_none(w, FINDING_ERROR);
 }
 
+static void a_target_should_be_unique(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_trax(w, ON_DELETE_NO_ACTION);
+    check(
+        w,
+        BASE
+        ", with: [trax.log(metadata_id), trax.log(id) -> (parent_id)], after: [trax.log(id) -> (parent_id)]",
+        false);
+    expect(w, FINDING_WARNING, "trax.log(id) points at (parent_id) of trax.metadata, which is not unique",
+           "unique key");
+    add_index(w, t, "parent_id", NULL);
+    t->indexes[0].unique = true;
+    w->findings.n = 0;
+    check_plan(w->plan, false, &w->findings);
+    expect_none(w, FINDING_WARNING);
+}
+
 /* --- indexes -------------------------------------------------------------------------------------------- */
 
 #define DUE "serves the search by start_at"
@@ -622,6 +640,7 @@ int main(void)
         TEST(a_reference_without_a_foreign_key_is_a_note),
         TEST(collations_must_agree),
         TEST(equal_collations_agree),
+        TEST(a_target_should_be_unique),
         TEST(the_due_query_wants_an_index),
         TEST(single_values_lead_the_suggested_index),
         TEST(odd_names_are_quoted_and_sqlite_names_its_index),

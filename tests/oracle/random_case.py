@@ -1,0 +1,49 @@
+"""The random rounds as test cases: all rounds agree with the oracle, and every feature was really exercised."""
+import unittest
+
+import random_rounds
+
+# Every one of these must have come up in a full run, on the engines named (all, if none).
+FEATURES = """
+1 µs off the cutoff; after; after and with; after below with; after on the table itself; after where
+after where below with; age; age of several columns; any; at the cutoff; batch 1; batch 1000; batch 2-5; batch default
+batch null; comparison; cutoff near a clock change; cycle of rows; deferred foreign key; dependent without a key
+detach; detach below with; detach of part of the columns; detach on a dependent itself; detach on the table itself
+detached; detached and gone; disabled policy; eq; escaped star; expires; extreme integer; extreme keep; foreign key
+garbage text; hold; inclusive; keep by; keep column; keep now; keep otherwise; keep plain; kept: held; kept: null
+kept: out; kept: unreadable; kept: waiting after; kept: waiting where; kept: young; key bigint; key integer
+key of 2 columns; key of 3 columns; key text; key varchar; like; list with null; newer_than; no foreign key; not
+not null; nothing goes; odd names; older_than; on delete cascade; on delete restrict; on delete set null; order; prefix
+reference of several columns; reference to a unique key; reference with ->; reference within the key; rows
+rows with null; second policy; something goes; something stays; sql condition; sql condition on another table
+subtree with where; text with offset; text without offset; three tables lose rows; time int ms; time int s; time int us
+time text; two paths; two references; unique key only; where; with 1 deep; with 2 deep; with 3 deep
+with on a dependent itself; with on the table itself; with where; with where below; young descendant goes; zone
+"""
+ONLY = {"sqlite": "strict; without rowid; integer column with other values; text column with other values; key int",
+        "postgres": "infinity; key smallint; key uuid; partitioned; schema; time date; time timestamp; time timestamptz"}
+
+
+def expected(engine):
+    return {f.strip() for line in (FEATURES + ONLY[engine]).split("\n") for f in line.split(";") if f.strip()}
+
+
+class RandomRounds:
+    """Mixed with unittest.TestCase by one file per engine, so that both run at once."""
+    engine = None
+
+    def test_rounds(self):
+        shown = []
+        played = random_rounds.Played(self.engine, random_rounds.base_seed(), random_rounds.ROUNDS, shown.append).play()
+        print("\n".join("# " + line for line in played.table().splitlines()), flush=True)
+        if played.failed:
+            seeds = ", ".join(str(r.seed) for r, _ in played.failed[:50])
+            self.fail("\n".join(shown) + f"\n{len(played.failed)} of {played.rounds} rounds failed: seeds {seeds}")
+        self.assertGreaterEqual(played.rounds, 2000)
+        missing = expected(self.engine) - set(played.features)
+        self.assertFalse(missing, f"never exercised: {sorted(missing)}")
+        for feature, share in (("something goes", 0.4), ("something stays", 0.5), ("nothing goes", 0.1)):
+            self.assertGreater(played.features[feature], share * played.rounds, f"too few rounds in which {feature}")
+
+
+__all__ = ["RandomRounds", "unittest"]

@@ -1,0 +1,379 @@
+#!/usr/bin/python3
+"""Plays random rounds: builds their tables, lets the program plan and sweep them, and compares all rows with the oracle's.
+
+    tests/oracle/random_rounds.py --engine sqlite --seed 4711 --rounds 1      replays one round and shows it
+    tests/oracle/random_rounds.py --engine postgres --rounds 2000             the default seed, or $LAPSE_SEED
+
+GROUP rounds share a database, a contract and a run of the program. When something differs in a group, its rounds are
+played again, each alone, and the ones that fail are shown whole: seed, tables, rows, contract, difference.
+"""
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
+import harness
+import oracle
+import rounds
+
+SEED = 1_000_000
+ROUNDS = 2000
+SHOWN = 5           # failures shown whole
+
+
+def base_seed():
+    return int(os.environ.get("LAPSE_SEED") or SEED)
+
+
+# --- databases -----------------------------------------------------------------------------------------------------
+
+class OnSqlite:
+    @staticmethod
+    def fresh():
+        return harness.Sqlite()
+
+    @staticmethod
+    def load(db, played):
+        c = db.connection
+        c.execute("pragma foreign_keys = off")
+        c.execute("begin")
+        for r in played:
+            for statement in r.create():
+                c.execute(statement)
+            for made, insert in r.inserts():
+                columns = list(made.table.columns)
+                c.executemany(f"{insert} ({', '.join('?' * len(columns))})",
+                              [tuple(row[k] for k in columns) for row in made.rows])
+        c.execute("commit")
+        broken = c.execute("pragma foreign_key_check").fetchall()
+        assert not broken, f"the round breaks its own foreign keys: {broken}"
+
+    @staticmethod
+    def rows(db, r):
+        return {m.table: db.rows(f"select {', '.join(map(rounds.sql_name, m.table.columns))} from {r.table_sql(m)}")
+                for m in r.made}
+
+
+class OnPostgres:
+    AS = {"timestamptz": "::text", "timestamp": "::text", "date": "::text", "uuid": "::text", "real": "::float8"}
+
+    @staticmethod
+    def fresh():
+        return harness.postgres().fresh()
+
+    @staticmethod
+    def load(db, played):
+        out = ["begin", 'create schema "Other"', "create schema other"]
+        for r in played:
+            out += r.create()
+            for made, insert in r.inserts():
+                values = (", ".join(rounds.literal(v) for v in row.values()) for row in made.rows)
+                out.append(insert + " " + ",\n".join(f"({v})" for v in values))
+        db.script(";\n".join(out + ["commit"]))
+
+    @classmethod
+    def rows(cls, db, r):
+        found = {}
+        for m in r.made:
+            columns = ", ".join(rounds.sql_name(n) + cls.AS.get(c.kind, "") + ("::text" if "enum" in m.types[n] else "")
+                                for n, c in m.table.columns.items())
+            found[m.table] = db.rows(f"select {columns} from {r.table_sql(m)}")
+        return found
+
+
+ENGINES = {"sqlite": OnSqlite, "postgres": OnPostgres}
+
+
+# --- comparing -----------------------------------------------------------------------------------------------------
+
+def as_rows(state):
+    return {t: [tuple(r.values()) for r in rows.values()] for t, rows in state.items()}
+
+
+def marked(row):
+    """1, 1.0 and True are different values, and so are 'x' and b'x'."""
+    return tuple((type(v).__name__, v) for v in row)
+
+
+def difference(expected, found, words):
+    """Lines that say how the rows of the tables differ."""
+    lines = []
+    for t in expected:
+        want, have = Counter(map(marked, expected[t])), Counter(map(marked, found[t]))
+        for row, n in (want - have).items():
+            lines.append(f"{t}: {words[0]}: {dict(zip(t.columns, [v for _, v in row]))}" + (f" x{n}" if n > 1 else ""))
+        for row, n in (have - want).items():
+            lines.append(f"{t}: {words[1]}: {dict(zip(t.columns, [v for _, v in row]))}" + (f" x{n}" if n > 1 else ""))
+    return lines
+
+
+def spellings(table):
+    """How the output may write a table's name."""
+    bare = [table.schema, table.name] if table.schema else [table.name]
+    return {".".join(bare), ".".join(map(rounds.sql_name, bare)),
+            ".".join(n if n.replace("_", "a").isalnum() and n.isascii() and n == n.lower() and not n[0].isdigit()
+                     else rounds.sql_name(n) for n in bare),
+            ".".join(n if n.replace("_", "a").isalnum() and n.isascii() and not n[0].isdigit()
+                     else rounds.sql_name(n) for n in bare)}
+
+
+def per_table(at):
+    return Counter(t for t, _ in at)
+
+
+class Checker:
+    """Compares what the program said of one round with the oracle's verdicts."""
+
+    def __init__(self, r):
+        self.r, self.wrong = r, []
+        self.names = {s: m.table for m in r.made for s in spellings(m.table)}
+
+    def say(self, line):
+        self.wrong.append(line)
+
+    def counts(self, entries):
+        found = Counter()
+        for e in entries:
+            table = self.names.get(e["table"], e["table"])
+            if table in found:
+                self.say(f"the output names {table} twice: {entries}")
+            found[table] += e["rows"]
+        return +found
+
+    def entry(self, output, name, outcome):
+        found = [p for p in output["policies"] if p["policy"] == name]
+        if len(found) != 1:
+            self.say(f"{output['command']} has {len(found)} entries for {name}")
+            return None
+        p = found[0]
+        if p["outcome"] != outcome:
+            self.say(f"{output['command']}: outcome of {name} is {p['outcome']}, not {outcome}: {p.get('error')}")
+            return None
+        return p
+
+    def expect(self, what, found, expected):
+        if found != expected:
+            self.say(f"{what}: {show(found)}, expected {show(expected)}")
+
+    def plan(self, output):
+        for name in self.r.policies:
+            v = self.r.planned.get(name)
+            p = self.entry(output, name, "planned" if v else "disabled")
+            if not p or not v:
+                continue
+            self.expect("planned rows", self.counts(p["tables"]), per_table(v.gone))
+            self.expect("planned detached", self.counts(p["detached"]), per_table(v.detached))
+            self.expect("planned rows of its own", p["rows"], per_table(v.gone)[v.table])
+            kept = p["kept"]
+            self.expect("planned kept: NULL times", kept["null_time"], v.count("null"))
+            self.expect("planned kept: unreadable times", kept["unreadable_time"], v.count("unreadable"))
+            self.expect("planned kept: held", kept["held"], v.count("held"))
+            self.expect("planned kept: waiting", kept["waiting"], v.count("waiting after") + v.count("waiting where"))
+            for word, most in (("oldest", min), ("newest", max)):
+                at = oracle.read_text(p[word], None) if p.get(word) else None
+                if v.times and at != oracle.UNUSABLE:
+                    self.expect(f"planned {word}", at, most(v.times.values()))
+
+    def sweep(self, output, gone):
+        """gone: rows that are really gone, per table."""
+        for name in self.r.policies:
+            v = self.r.verdicts.get(name)
+            p = self.entry(output, name, "done" if v else "disabled")
+            if not p or not v:
+                continue
+            expected = +Counter(gone) if self.r.most else per_table(v.gone)
+            self.expect("swept rows", self.counts(p["tables"]), expected)
+            self.expect("swept rows of its own", p["rows"], expected[v.table])
+            self.expect("skipped rows", p["skipped"], [])
+            self.expect("rows with an unknown end", p["unknown"], 0)
+            detached = self.counts(p["detached"])
+            if self.r.most:
+                continue
+            if len(v.roots) <= self.r.batch:
+                self.expect("swept detached", detached, per_table(v.detached))
+            else:       # a row that is detached in one batch may go in a later one
+                low, high = per_table(v.detached), per_table(v.touched)
+                if low - detached or detached - high:
+                    self.say(f"swept detached: {show(detached)}, expected {show(low)} to {show(high)}")
+
+
+def show(value):
+    return {str(k): n for k, n in value.items()} if isinstance(value, Counter) else repr(value)
+
+
+# --- playing -------------------------------------------------------------------------------------------------------
+
+class Trouble(Exception):
+    """The program failed as a whole: no round can be blamed yet."""
+
+
+def run(db, contract, *args):
+    r = harness.lapse(db, contract, *args)
+    if r.code != 0:
+        output = None
+        try:
+            output = r.json
+        except AssertionError:
+            pass
+        if not output or "policies" not in output:
+            raise Trouble(str(r))
+        return output
+    return r.json
+
+
+def play(engine, played):
+    """Plays rounds in one database: {round: [what is wrong, …]} of those where something is."""
+    on = ENGINES[engine]
+    db = on.fresh()
+    wrong = {}
+    try:
+        on.load(db, played)
+        contract = harness.contract_file(db, "policies:\n" + "".join(r.contract_part() for r in played))
+        now = rounds.iso(played[0].now)
+        checkers = {r: Checker(r) for r in played}
+        if len(played) == 1:
+            for r in played:
+                made = difference(as_rows(r.before), on.rows(db, r), ("not stored", "stored instead"))
+                assert not made, "the database stores other values than the round made:\n" + "\n".join(made)
+        planned = run(db, contract, "plan", "--json", "--now", now)
+        for r, c in checkers.items():
+            c.plan(planned)
+            c.wrong += difference(as_rows(r.before), on.rows(db, r), ("lost by plan", "written by plan"))
+        swept = run(db, contract, "sweep", "--json", "--now", now)
+        again = any(r.most for r in played)
+        for r, c in checkers.items():
+            found = on.rows(db, r)
+            c.sweep(swept, {t: len(r.before[t]) - len(found[t]) for t in found})
+            if r.most:
+                c.wrong += between(r, found)
+            else:
+                c.wrong += difference(as_rows(r.expected), found, ("gone or changed wrongly", "should be gone or other"))
+        for _ in range(20 if again else 0):     # sweeps until nothing is left to do
+            swept = run(db, contract, "sweep", "--json", "--now", now)
+            if not any(p["tables"] for p in swept["policies"] if sum(t["rows"] for t in p["tables"])):
+                break
+            for r, c in checkers.items():
+                more = [p for p in swept["policies"] if p["policy"] in r.policies and p["rows"]]
+                if more and not r.most:
+                    c.say(f"a second sweep deletes more: {more}")
+        if again:
+            for r, c in checkers.items():
+                if r.most:
+                    c.wrong += difference(as_rows(r.most), on.rows(db, r),
+                                          ("gone wrongly after all sweeps", "should be gone after all sweeps"))
+        wrong = {r: c.wrong for r, c in checkers.items() if c.wrong}
+        return wrong
+    finally:
+        db.drop()
+
+
+def between(r, found):
+    """Where the order of the batches decides: no more rows than after the first batch's verdict, no fewer than after
+    the last's. Columns that are detached do not count here."""
+    lines = []
+    for t in found:
+        skip = {c for v in r.verdicts.values() for (table, _), columns in v.touched.items() if table is t
+                for c in columns}
+        kept = [i for i, c in enumerate(t.columns) if c not in skip]
+
+        def part(rows):
+            return Counter(marked(tuple(row[i] for i in kept)) for row in rows)
+        have, least, most = (part(x[t]) for x in (found, as_rows(r.expected), as_rows(r.most)))
+        lines += [f"{t}: should be gone: {row}" for row in have - least]
+        lines += [f"{t}: gone wrongly: {row}" for row in most - have]
+    return lines
+
+
+def told(r, wrong):
+    """A round, whole."""
+    lines = [f"--- engine {r.engine}, seed {r.seed}: {Path(__file__).name} --engine {r.engine} --seed {r.seed} --rounds 1",
+             f"now: {rounds.iso(r.now)}"]
+    lines += [s + ";" for s in r.create()]
+    for m in r.made:
+        lines.append(f"rows of {m.table}:")
+        for i, row in enumerate(m.rows):
+            why = "".join(f"   <- {n}: {v.why[i]}" for n, v in r.verdicts.items() if v.table is m.table and i in v.why)
+            lines.append(f"  {list(row.values())}{why}")
+    lines += ["contract:", r.contract(), "difference:"]
+    return "\n".join(lines + ["  " + w for w in wrong[:40]])
+
+
+class Played:
+    """All rounds of one run."""
+
+    def __init__(self, engine, seed, count, say=print):
+        self.engine, self.seed, self.count, self.say = engine, seed, count, say
+        self.features, self.failed, self.rounds = Counter(), [], 0
+        self.seconds = 0
+
+    def play(self, stop_after=None):
+        start = time.monotonic()
+        seed, end = self.seed, self.seed + self.count
+        while seed < end and (stop_after is None or len(self.failed) < stop_after):
+            upto = min(end, (seed // rounds.GROUP + 1) * rounds.GROUP)
+            self.group([rounds.Round(self.engine, s) for s in range(seed, upto)])
+            seed = upto
+        self.seconds = time.monotonic() - start
+        return self
+
+    def group(self, group):
+        for r in group:
+            self.features.update(r.features)
+            self.rounds += 1
+        try:
+            if not play(self.engine, group):
+                return
+            trouble = None
+        except (Trouble, AssertionError) as e:
+            trouble = e
+        blamed = False
+        for r in group:
+            try:
+                wrong = play(self.engine, [r]).get(r)
+            except (Trouble, AssertionError) as e:
+                wrong = str(e).splitlines()
+            if wrong:
+                blamed = True
+                self.fail(r, wrong)
+        if not blamed:
+            wrong = str(trouble).splitlines() if trouble else ["each round passes alone, together they differ"]
+            self.fail(group[0], [f"the group of seeds {group[0].seed} to {group[-1].seed} fails together:"] + wrong)
+
+    def fail(self, r, wrong):
+        self.failed.append((r, wrong))
+        if len(self.failed) <= SHOWN:
+            self.say(told(r, wrong))
+        elif len(self.failed) < 100:
+            self.say(f"--- engine {r.engine}, seed {r.seed}: {wrong[0]}")
+
+    def table(self):
+        lines = [f"{self.rounds} rounds on {self.engine}, base seed {self.seed}, {self.seconds:.1f} s,"
+                 f" {len(self.failed)} failed"]
+        lines += [f"  {n:>6}  {f}" for f, n in sorted(self.features.items())]
+        return "\n".join(lines)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--engine", choices=list(ENGINES), required=True)
+    p.add_argument("--seed", type=int, default=base_seed())
+    p.add_argument("--rounds", type=int, default=ROUNDS)
+    p.add_argument("--stop-after", type=int, help="stop after so many failures")
+    p.add_argument("--show", action="store_true", help="only show the rounds and what the oracle expects")
+    a = p.parse_args()
+    if a.show:
+        for s in range(a.seed, a.seed + a.rounds):
+            r = rounds.Round(a.engine, s)
+            print(told(r, [f"{n}: {v.count('due')} due; gone {show(per_table(v.gone))}, detached"
+                           f" {show(per_table(v.detached))}" for n, v in r.verdicts.items()]))
+        return 0
+    played = Played(a.engine, a.seed, a.rounds).play(a.stop_after)
+    print(played.table())
+    return 1 if played.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
