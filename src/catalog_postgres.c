@@ -407,6 +407,13 @@ int postgres_read_facts(struct sql_store *s, const struct table_names *names, st
     return 0;
 }
 
+/* As it would be written in a contract: in quotes only where a bare name means another. */
+static struct name exact_name(struct arena *a, const char *text)
+{
+    bool bare = text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+    return (struct name){.text = keep(a, text), .quoted = !bare};
+}
+
 int postgres_read_tables(struct sql_store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                          struct err *e)
 {
@@ -425,8 +432,8 @@ int postgres_read_tables(struct sql_store *s, struct arena *a, struct table_name
         return -1;
     struct table_name *list = arena_alloc(a, r.n_rows * sizeof(*list));
     for (size_t i = 0; i < r.n_rows; i++) {
-        list[i].schema = (struct name){keep(a, cell(&r, i, 0)), true};
-        list[i].table = (struct name){keep(a, cell(&r, i, 1)), true};
+        list[i].schema = exact_name(a, cell(&r, i, 0));
+        list[i].table = exact_name(a, cell(&r, i, 1));
     }
     *ret = list;
     *ret_n = r.n_rows;
