@@ -91,6 +91,7 @@ static struct table *add_table(struct world *w, const char *schema, const char *
         t->columns[i] = (struct column){.name = names[i], .sql_type = "x", .type = type_by_name(names[i])};
     t->n_columns = n;
     t->schema = schema;
+    t->bare = schema && strcmp(schema, "public") == 0;
     t->name = name;
     t->print = schema ? arena_printf(f->arena, "%s.%s", schema, name) : name;
     t->may_select = t->may_delete = t->may_update = true;
