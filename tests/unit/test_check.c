@@ -381,7 +381,8 @@ static void collations_must_agree(void **state)
     struct table *log = w->facts->tables[1];
     log->columns[1].collation = "NOCASE";
     check(w, BASE ", with: [trax.log(metadata_id)]", false);
-    expect(w, FINDING_ERROR, "metadata_id has the collation NOCASE, but id of trax.metadata has the default",
+    expect(w, FINDING_ERROR,
+           "metadata_id has the collation NOCASE, but id of trax.metadata has the default collation",
            "same collation");
     assert_ptr_equal(w->plan->root.table, t);
 }
