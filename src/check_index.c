@@ -140,7 +140,7 @@ static void check_due_index(const struct survey *s)
     const struct column *time = p->times[0].column;
     if (!due_is_served(s, time))
         findings_add(s->findings, FINDING_WARNING, p->policy->name, p->policy->at, due_index(s, time),
-                     "no index of %s serves the search by %s: each batch reads the whole table",
+                     "no index of %s serves the search by %s: each sweep reads the whole table",
                      p->root.table->print, time->name);
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "contract.h"
 
@@ -239,7 +240,7 @@ static bool typed_value(struct making *m, const struct column *c, const struct s
 static bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), k = strlen(end);
-    return n > k && !strcmp(s + n - k, end);
+    return n > k && !strcasecmp(s + n - k, end);
 }
 
 /* 0: the name says nothing. */

@@ -462,6 +462,7 @@ class Verdict:
     gone: set = field(default_factory=set)          # (table, id), the roots among them
     detached: dict = field(default_factory=dict)    # (table, id) -> columns set to NULL; these rows stay
     touched: dict = field(default_factory=dict)     # the same for every row that a detach reaches, gone or not
+    detachings: set = field(default_factory=set)    # the same by reference: (table, id, its columns)
     times: dict = field(default_factory=dict)       # root id -> its instant
     why: dict = field(default_factory=dict)         # id -> what became of the row
 
@@ -492,11 +493,18 @@ class Owner:
             self.owned.append((ref, w.get("where"), level))
 
 
+    def detachable(self):
+        """(table, column) of all that may be set to NULL, here and below."""
+        found = {(r.table, c) for r in self.detach for c in r.columns}
+        return found.union(*(below.detachable() for _, _, below in self.owned if below is not self))
+
+
 class Judge:
     def __init__(self, said, schema, now, sql=None):
         self.said, self.now = said, now
         self.table = schema.table(said["table"])
         self.unit, self.zone = said.get("unit"), said.get("zone")
+        self.detachings = set()
         self.conditions = Conditions(now, self.unit, self.zone, sql or {})
         self.owner = Owner(said, self.table, schema)
         if "expires" in said:
@@ -587,6 +595,7 @@ class Judge:
                            if ref.table.columns[c].nullable and c not in ref.table.key]
                 for j, _ in ref.rows_of(row, state):
                     detached.setdefault((ref.table, j), set()).update(columns)
+                    self.detachings.add((ref.table, j, tuple(columns)))
         return gone, detached
 
     def verdict(self, state):
@@ -604,6 +613,7 @@ class Judge:
             v.gone |= whole[0]
             for at, columns in whole[1].items():
                 v.touched.setdefault(at, set()).update(columns)
+        v.detachings = self.detachings
         v.detached = {at: columns for at, columns in v.touched.items() if at not in v.gone}
         return v
 
