@@ -3,7 +3,7 @@ BUILD ?= build
 SANITIZED ?= build-san
 MESON_SAN = -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
 
-.PHONY: all demo test setup sanitized format clean
+.PHONY: all demo test docs setup sanitized format clean
 
 all: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
@@ -18,6 +18,10 @@ demo: all
 
 test: all sanitized
 	@tests/run $(SANITIZED)
+
+# What the program itself knows better: the reference, and what the guide's examples print.
+docs: all
+	@LAPSE=$(abspath $(BUILD)/lapse) /usr/bin/python3 -B tests/docs/test_docs.py --write
 
 setup:
 	@scripts/setup

@@ -3,13 +3,14 @@
 
 #include "prog.h"
 
-/* A bar ends a cell of a Markdown table unless it is escaped. */
+/* What Markdown would read as its own is escaped: in code only the bar, which ends a cell. */
 static void put_cell(const char *s, const char *quote)
 {
+    const char *special = *quote ? "|" : "|\\*_<`";
     fputs("| ", stdout);
     fputs(*s ? quote : "", stdout);
     for (const char *c = s; *c; c++)
-        printf("%s%c", *c == '|' ? "\\" : "", *c);
+        printf("%s%c", strchr(special, *c) ? "\\" : "", *c);
     fputs(*s ? quote : "", stdout);
     putchar(' ');
 }
@@ -24,8 +25,10 @@ int cmd_keys(const struct call *call)
     (void)call;
     fputs("# The contract's language\n\n"
           "Every key of `lapse.yaml`, printed by `lapse keys` from the table that the parser uses. Keys "
-          "marked *later*\n"
-          "are read and validated; a policy that uses one is refused by this version.\n",
+          "marked\n"
+          "*later* are read and validated but do not run yet: a policy that uses one is refused by name; "
+          "schedulers\n"
+          "and purges do not stop a sweep.\n",
           stdout);
     struct lapse_key key;
     const char *section = "";

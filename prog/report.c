@@ -22,6 +22,8 @@ int report_on(const struct call *call, work_fn *work, struct lapse_options optio
     struct lapse_contract *contract = lapse_contract_load(call->file, &report);
     if (contract)
         report = work(contract, &options);
+    else
+        lapse_report_name(report, call->command->name);
     int code = show(call, report);
     lapse_contract_free(contract);
     return code;

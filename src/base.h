@@ -44,7 +44,7 @@ struct text {
 void text_add(struct text *t, const char *s);
 void text_add_n(struct text *t, const char *s, size_t len);
 void text_addf(struct text *t, const char *fmt, ...) PRINTF(2, 3);
-void text_vaddf(struct text *t, const char *fmt, va_list args);
+void text_vaddf(struct text *t, const char *fmt, va_list args) PRINTF(2, 0) __attribute__((nonnull(2)));
 void text_clear(struct text *t);            /* keeps the room */
 void text_release(struct text *t);          /* back to {0}; usable with AUTO() */
 const char *text_str(const struct text *t); /* never NULL */

@@ -309,7 +309,8 @@ static const char table_sql[] =
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),"
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"
     "       enter.may AND pg_catalog.has_any_column_privilege(c.oid, 'UPDATE'),"
-    "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) "
+    "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
+    "       pg_catalog.pg_table_is_visible(c.oid) "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -344,6 +345,7 @@ static void fill_table(struct arena *a, const struct rows *r, struct table *t)
         .may_delete = is_true(cell(r, 0, 8)),
         .may_update = is_true(cell(r, 0, 9)),
         .print = keep(a, cell(r, 0, 10)),
+        .bare = is_true(cell(r, 0, 11)),
     };
 }
 
@@ -405,6 +407,13 @@ int postgres_read_facts(struct sql_store *s, const struct table_names *names, st
     return 0;
 }
 
+/* As it would be written in a contract: in quotes only where a bare name means another. */
+static struct name exact_name(struct arena *a, const char *text)
+{
+    bool bare = text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+    return (struct name){.text = keep(a, text), .quoted = !bare};
+}
+
 int postgres_read_tables(struct sql_store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                          struct err *e)
 {
@@ -423,8 +432,8 @@ int postgres_read_tables(struct sql_store *s, struct arena *a, struct table_name
         return -1;
     struct table_name *list = arena_alloc(a, r.n_rows * sizeof(*list));
     for (size_t i = 0; i < r.n_rows; i++) {
-        list[i].schema = (struct name){keep(a, cell(&r, i, 0)), true};
-        list[i].table = (struct name){keep(a, cell(&r, i, 1)), true};
+        list[i].schema = exact_name(a, cell(&r, i, 0));
+        list[i].table = exact_name(a, cell(&r, i, 1));
     }
     *ret = list;
     *ret_n = r.n_rows;

@@ -112,10 +112,11 @@ static const char *skip_quoted(const char *p)
 
 static const char *skip_comment(const char *p)
 {
-    const char *end = p[0] == '-' ? strchr(p, '\n') : strstr(p + 2, "*/");
-    if (!end)
-        return p + strlen(p);
-    return end + (p[0] == '-' ? 1 : 2);
+    const char *close = *p == '-' ? "\n" : "*/";
+    const char *end = strstr(p, close);
+    if (end == p + 1) /* the star of the opening itself, in slash star slash */
+        end = strstr(end + 1, close);
+    return end ? end + strlen(close) : p + strlen(p);
 }
 
 static bool is_word(char c)

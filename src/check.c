@@ -13,6 +13,7 @@ struct asking {
     struct store *store;
     bool thorough;
     struct findings *findings;
+    bool refused; /* the database does not accept the policy's conditions */
     char unreadable[sizeof(((struct time_sample *)0)->example)]; /* a time that cannot be read, or "" */
 };
 
@@ -50,14 +51,17 @@ static struct place condition_place(const struct plan *p)
     return found.first.line && !found.several ? found.first : p->policy->at;
 }
 
-/* 0: the error is about this policy and has become a finding. -1: about more than that. */
-static int take_refusal(const struct asking *a, const struct err *refused, struct err *e)
+/* 0: the error is about this policy and has become a finding, once. -1: about more than that. */
+static int take_refusal(struct asking *a, const struct err *refused, struct err *e)
 {
     if (refused->kind != ERR_DATABASE && refused->kind != ERR_USAGE && refused->kind != ERR_REFUSED) {
         if (e)
             *e = *refused;
         return -1;
     }
+    if (a->refused)
+        return 0;
+    a->refused = true;
     findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, condition_place(a->plan),
                  "correct the condition", "the database does not accept the policy's conditions: %s",
                  refused->text);
@@ -65,7 +69,7 @@ static int take_refusal(const struct asking *a, const struct err *refused, struc
 }
 
 /* The same for what only advises: no answer in time is worth a note, no more. */
-static int take_delay(const struct asking *a, const struct err *failed, const char *what, struct err *e)
+static int take_delay(struct asking *a, const struct err *failed, const char *what, struct err *e)
 {
     if (failed->kind != ERR_TIMEOUT && failed->kind != ERR_BUSY)
         return take_refusal(a, failed, e);
@@ -75,7 +79,7 @@ static int take_delay(const struct asking *a, const struct err *failed, const ch
     return 0;
 }
 
-static int check_accepts(const struct asking *a, struct err *e)
+static int check_accepts(struct asking *a, struct err *e)
 {
     struct err refused = ERR_INIT;
     if (a->store->ops->accepts(a->store, a->plan, &refused) == 0)
@@ -137,12 +141,12 @@ static void check_unit(const struct asking *a, const struct time_column *t, cons
     struct arena *arena = a->findings->arena;
     const char *reading = misreading(arena, seen->example, declared);
     if (best != declared)
-        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, policy_of(a)->at,
+        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, t->at,
                      arena_printf(arena, "write unit: %s", best->sign),
                      "%s: the values look like %s, not %s%s", t->column->name, best->words, declared->words,
                      reading);
     else if (a->thorough && seen->n > seen->unreadable && plausible_in(seen, declared) == 0)
-        findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
+        findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, t->at,
                      "see whether the column holds times, and in which unit",
                      "%s: no value read as %s lies between 1990 and 2100%s", t->column->name, declared->words,
                      reading);
@@ -156,7 +160,7 @@ static void check_readable(struct asking *a, const struct time_column *t, const 
         memcpy(a->unreadable, seen->example, sizeof(a->unreadable));
         return;
     }
-    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, policy_of(a)->at,
+    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, t->at,
                  t->encoding == TIME_TEXT
                      ? "name a column of times; text is read as YYYY-MM-DDTHH:MM:SSZ or YYYY-MM-DD HH:MM:SS"
                      : "name a column of times",
@@ -218,7 +222,7 @@ static struct place value_place(const struct cond *c, const struct expr *is)
     return c->at;
 }
 
-static int check_value(const struct asking *a, const struct cond *c, const struct expr *is, struct err *e)
+static int check_value(struct asking *a, const struct cond *c, const struct expr *is, struct err *e)
 {
     struct err failed = ERR_INIT;
     struct arena *arena = a->findings->arena;
@@ -234,7 +238,7 @@ static int check_value(const struct asking *a, const struct cond *c, const struc
 }
 
 /* Finds the values in the plan, where they have the column's type. */
-static int check_values(const struct asking *a, const struct cond *c, const struct column *column,
+static int check_values(struct asking *a, const struct cond *c, const struct column *column,
                         const struct expr *x, struct err *e)
 {
     if (x->kind == EXPR_AND || x->kind == EXPR_OR) {
@@ -258,7 +262,7 @@ static int check_values(const struct asking *a, const struct cond *c, const stru
 }
 
 /* Booleans and enums cannot be misspelt: making the plan has looked at their values. */
-static int check_states(const struct asking *a, const struct cond *c, const struct expr *in, struct err *e)
+static int check_states(struct asking *a, const struct cond *c, const struct expr *in, struct err *e)
 {
     const struct plan *p = a->plan;
     for (size_t i = 0; c->op == COND_ALL && i < c->n_kids; i++)
@@ -272,7 +276,7 @@ static int check_states(const struct asking *a, const struct cond *c, const stru
     return check_values(a, c, column, in, e);
 }
 
-static int check_keep_states(const struct asking *a, const struct keep *k, struct err *e)
+static int check_keep_states(struct asking *a, const struct keep *k, struct err *e)
 {
     struct cond c = {.op = COND_IN, .column = k->column, .n_values = k->n_values, .at = k->at};
     c.values = arena_alloc(a->findings->arena, (k->n_values + 1) * sizeof(*c.values));
@@ -282,7 +286,7 @@ static int check_keep_states(const struct asking *a, const struct keep *k, struc
 }
 
 /* Of an empty table nothing can be said about states. */
-static int check_all_states(const struct asking *a, struct err *e)
+static int check_all_states(struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
     const struct expr any = {.kind = EXPR_TRUE};
@@ -321,7 +325,7 @@ static const char *example_words(const struct asking *a)
 
 static void say_some_unreadable(const struct asking *a, const char *how_many)
 {
-    findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
+    findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, a->plan->times[0].at,
                  "correct these values if the rows are to go",
                  "%s a value of %s that is no time%s: never due", how_many, time_words(a), example_words(a));
 }
@@ -335,13 +339,13 @@ static void say_unusable(const struct asking *a, const struct due *d)
 {
     struct arena *arena = a->findings->arena;
     if (d->null_time > 0)
-        findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, policy_of(a)->at, "",
+        findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, a->plan->times[0].at, "",
                      "%s no %s (NULL): never due", row_words(arena, d->null_time), time_words(a));
     if (d->unreadable_time > 0)
         say_some_unreadable(a, row_words(arena, d->unreadable_time));
 }
 
-static int check_unusable(const struct asking *a, struct err *e)
+static int check_unusable(struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
     AUTO(due_release) struct due d;
@@ -358,20 +362,14 @@ static int check_unusable(const struct asking *a, struct err *e)
 /* --- the policy
  * ---------------------------------------------------------------------------------------------- */
 
+/* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)
 {
-    size_t errors = a->findings->errors;
-    if (check_accepts(a, e))
+    if (check_accepts(a, e) || check_times(a, e))
         return -1;
-    if (a->findings->errors > errors) /* nothing else would be accepted */
-        return 0;
-    if (check_times(a, e))
+    if (a->thorough && check_all_states(a, e))
         return -1;
-    if (!a->thorough)
-        return 0;
-    if (check_all_states(a, e))
-        return -1;
-    return check_unusable(a, e);
+    return a->thorough && !a->refused ? check_unusable(a, e) : 0;
 }
 
 /* Where reading is denied the database would only say so once more. */

@@ -264,6 +264,8 @@ const char *column_words(struct arena *a, const struct column *const *columns, s
 const char *table_words(struct arena *a, const struct table_name *t)
 {
     AUTO(text_release) struct text out = {0};
-    table_name_print(t, &out);
+    /* In quotes only where the name needs them. */
+    struct table_name bare = {.schema.text = t->schema.text, .table.text = t->table.text};
+    table_name_print(&bare, &out);
     return arena_strdup(a, text_str(&out));
 }

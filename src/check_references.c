@@ -14,24 +14,25 @@ static bool same_collation(const struct facts *f, const struct column *a, const 
                            : strcmp(a->collation, b->collation) == 0;
 }
 
-static const char *collation_words(const struct column *c)
+static const char *collation_words(struct arena *a, const struct column *c)
 {
-    return c->collation ? c->collation : "the default";
+    return c->collation ? arena_printf(a, "the collation %s", c->collation) : "the default collation";
 }
 
 static void check_collations(const struct survey *s, const struct reference *r)
 {
-    const char *words = reference_words(s->findings->arena, r);
+    struct arena *a = s->findings->arena;
+    const char *words = reference_words(a, r);
     for (size_t i = 0; i < r->join.n; i++) {
         const struct column *child = r->join.child[i], *parent = r->join.parent[i];
         if (same_collation(s->plan->facts, child, parent))
             continue;
         findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, r->at,
                      "give both columns the same collation, or take the reference out",
-                     "%s: %s has the collation %s, but %s of %s has %s: rows could match that do not belong "
+                     "%s: %s has %s, but %s of %s has %s: rows could match that do not belong "
                      "together",
-                     words, child->name, collation_words(child), parent->name, r->parent->node->table->print,
-                     collation_words(parent));
+                     words, child->name, collation_words(a, child), parent->name,
+                     r->parent->node->table->print, collation_words(a, parent));
     }
 }
 

@@ -107,7 +107,7 @@ void read_newer_than(struct reader *r, const struct node *n, void *cond, size_t 
     read_time_or_none(r, n, &((struct cond *)cond)->span, count);
 }
 
-/* --- maps ----------------------------------------------------------------------------------------- */
+/* --- maps ---------------------------------------------------------------------------------------- */
 
 /* A condition on the column that a pair names; text NULL after a mistake. */
 static struct cond *column_cond(struct reader *r, const struct pair *p)
@@ -207,7 +207,7 @@ void read_condition(struct reader *r, const struct node *n, void *field, size_t 
     *(struct cond **)field = c;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------- */
+/* --- rows ---------------------------------------------------------------------------------------- */
 
 /* A trailing * makes a prefix, a trailing \* is a star. */
 static void find_prefix(struct reader *r, struct scalar *v)

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* --- the store --------------------------------------------------------------------------------------
+/* --- the store -----------------------------------------------------------------------------------
  * The address may hold a password: no message shows more of it than a scheme. */
 
 #define ALLOWED_STORES "sqlite:PATH, postgresql://…, mariadb://… or mysql://…"
@@ -110,7 +110,7 @@ static void read_store_file(struct reader *r, const struct node *n, void *field,
     *(const char **)field = arena_strdup(r->arena, t.data);
 }
 
-/* --- the rest of the top level ---------------------------------------------------------------------- */
+/* --- the rest of the top level ------------------------------------------------------------------- */
 
 static void read_version(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -194,7 +194,7 @@ static void read_unbounded(struct reader *r, const struct node *n, void *field, 
     *count = n->n_pairs;
 }
 
-/* --- schedulers --------------------------------------------------------------------------------------- */
+/* --- schedulers ---------------------------------------------------------------------------------- */
 
 static bool has_cron_prefix(const char *s)
 {
@@ -326,18 +326,18 @@ static void read_schedulers(struct reader *r, const struct node *n, void *field,
     *count = n->n_pairs;
 }
 
+/* `default` exists without being written: every minute. */
 static void add_default_scheduler(struct reader *r, struct contract *c)
 {
-    c->schedulers = arena_push(r->arena, NULL, 0, sizeof(*c->schedulers));
-    c->n_schedulers = 1;
-    struct scheduler *s = c->schedulers;
+    c->schedulers = arena_push(r->arena, c->schedulers, c->n_schedulers, sizeof(*c->schedulers));
+    struct scheduler *s = &c->schedulers[c->n_schedulers++];
     *s = new_scheduler("default", (struct place){0});
     reader_defaults(r, "scheduler", s);
     s->every = (struct span){SPAN_TIME, 60 * US_PER_S};
     s->run_on_start = true;
 }
 
-/* --- purges --------------------------------------------------------------------------------------------- */
+/* --- purges -------------------------------------------------------------------------------------- */
 
 static void read_retention(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -415,8 +415,7 @@ static void read_purges(struct reader *r, const struct node *n, void *field, siz
     *count = n->n_pairs;
 }
 
-/* --- policies ---------------------------------------------------------------------------------------------
- */
+/* --- policies ------------------------------------------------------------------------------------ */
 
 static void read_policies(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -432,49 +431,45 @@ static void read_policies(struct reader *r, const struct node *n, void *field, s
     *count = n->n_pairs;
 }
 
-static const char *const *scheduler_names(struct reader *r, const struct contract *c)
+static bool has_scheduler(const struct contract *c, const char *name)
+{
+    for (size_t i = 0; i < c->n_schedulers; i++)
+        if (strcmp(c->schedulers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void no_such_scheduler(struct reader *r, const struct contract *c, struct place at, const char *name)
 {
     const char **names = arena_alloc(r->arena, c->n_schedulers * sizeof(*names));
     for (size_t i = 0; i < c->n_schedulers; i++)
         names[i] = c->schedulers[i].name;
-    return names;
-}
-
-static bool is_one_of(const char *word, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(words[i], word) == 0)
-            return true;
-    return false;
+    const char *near = nearest_word(name, names, c->n_schedulers);
+    mistakes_add(r->mistakes, at, "there is no scheduler '%.64s'%s%s%s", name, near ? " (did you mean '" : "",
+                 near ? near : "", near ? "'?)" : "");
 }
 
 /* The scheduler a policy names, else the only one there is, else `default`. Policies stand in the order of
  * the map's pairs. */
 static void resolve_schedulers(struct reader *r, struct contract *c, const struct node *policies)
 {
-    const char *const *names = scheduler_names(r, c);
+    const char *unnamed = c->n_schedulers == 1 ? c->schedulers[0].name : "default";
     for (size_t i = 0; i < c->n_policies && !mistakes_full(r->mistakes); i++) {
         struct policy *p = &c->policies[i];
         const struct node *map = policies->pairs[i].value;
         const struct pair *written = map->kind == NODE_MAP ? node_find(map, "scheduler") : NULL;
         if (!written)
-            p->scheduler = c->n_schedulers == 1 ? names[0] : "default";
-        else if (!p->scheduler)
-            continue; /* a mistake already */
-        if (is_one_of(p->scheduler, names, c->n_schedulers))
+            p->scheduler = unnamed;
+        if (!p->scheduler || has_scheduler(c, p->scheduler))
             continue;
-        const char *near = nearest_word(p->scheduler, names, c->n_schedulers);
-        if (!written)
-            mistakes_add(r->mistakes, p->at,
-                         "policy '%s' names no scheduler, and of several none is 'default'", p->name);
+        if (strcmp(p->scheduler, "default") == 0)
+            add_default_scheduler(r, c);
         else
-            mistakes_add(r->mistakes, written->value->at, "there is no scheduler '%.64s'%s%s%s", p->scheduler,
-                         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+            no_such_scheduler(r, c, written->value->at, p->scheduler);
     }
 }
 
-/* --- the key table
- * ------------------------------------------------------------------------------------------ */
+/* --- the key table ------------------------------------------------------------------------------- */
 
 #define FIELD(type, member) .offset = offsetof(struct type, member)
 #define LIST(type, member)                                                                                   \
@@ -485,181 +480,323 @@ static void resolve_schedulers(struct reader *r, struct contract *c, const struc
 /* Section, key, type, default, one sentence; then how it is read, and into which field. */
 static const struct key_doc keys[] = {
     /* clang-format off */
-    {"contract", "lapse", "number", "1", "The version of this language.", .read = read_version},
-    {"contract", "store", "address", "", "The database: sqlite:PATH, postgresql://… or mariadb://user@host:port/db.",
+    {"contract", "lapse", "number", "1",
+     "The version of this language.",
+     .read = read_version},
+    {"contract", "store", "address", "",
+     "The database: sqlite:PATH, postgresql://… or mariadb://user@host:port/db.",
      .read = read_store, FIELD(contract, store)},
-    {"contract", "store_file", "path", "", "A file that holds the address of the database, in place of store; a relative path is beside the contract.",
+    {"contract", "store_file", "path", "",
+     "A file that holds the address of the database, in place of store; a relative path is beside the "
+     "contract.",
      .read = read_store_file, FIELD(contract, store)},
-    {"contract", "schedulers", "map of schedulers", "", "When policies run; without it there is one, default, every minute.",
+    {"contract", "schedulers", "map of schedulers", "",
+     "When policies run; a scheduler called default, every minute, is there without being written.",
      .read = read_schedulers, LIST(contract, schedulers)},
-    {"contract", "policies", "map of policies", "", "What bounds each table; the policies of a scheduler run in this order.",
+    {"contract", "policies", "map of policies", "",
+     "What bounds each table; the policies of a scheduler run in this order.",
      .read = read_policies, LIST(contract, policies)},
-    {"contract", "purges", "map of purge spaces", "", "Kinds of instances whose data is purged some time after they ended.",
+    {"contract", "purges", "map of purge spaces", "",
+     "Kinds of instances whose data is purged some time after they ended.",
      NOT_YET, .read = read_purges, LIST(contract, purges)},
-    {"contract", "unbounded", "map of texts", "", "Tables that need no rule, each with the reason.",
+    {"contract", "unbounded", "map of texts", "",
+     "Tables that need no rule, each with the reason.",
      .read = read_unbounded, LIST(contract, unbounded)},
-    {"contract", "serve", "map or off", "", "Where the daemon serves metrics, health and the dashboard; off for nowhere.",
+    {"contract", "serve", "map or off", "",
+     "Where the daemon serves metrics, health and the dashboard; off for nowhere.",
      NOT_YET, .read = read_serve},
-    {"contract", "own_schema", "text", "", "The schema that lapse's own tables are in.",
+    {"contract", "own_schema", "text", "",
+     "The schema that lapse's own tables are in.",
      .read = read_text, FIELD(contract, own_schema)},
 
-    {"serve", "listen", "host:port", "127.0.0.1:9933", "The address to listen on; port 0 picks a free one.",
+    {"serve", "listen", "host:port", "127.0.0.1:9933",
+     "The address to listen on; port 0 picks a free one.",
      NOT_YET, .read = read_listen, FIELD(contract, listen)},
-    {"serve", "token_file", "path", "", "A file with the token that changes, and reads from other machines, must carry.",
+    {"serve", "token_file", "path", "",
+     "A file with the token that changes, and reads from other machines, must carry.",
      NOT_YET, .read = read_path, FIELD(contract, token_file)},
 
-    {"scheduler", "every", "duration", "", "The time from one run to the next; \"CRON …\" is a cron expression.",
+    {"scheduler", "every", "duration", "",
+     "The time from one run to the next; \"CRON …\" is a cron expression.",
      NOT_YET, .read = read_every},
-    {"scheduler", "cron", "cron", "", "When to run, in five fields or six with leading seconds, in place of every.",
+    {"scheduler", "cron", "cron", "",
+     "When to run, in five fields or six with leading seconds, in place of every.",
      NOT_YET, .read = read_cron, FIELD(scheduler, cron)},
-    {"scheduler", "timezone", "time zone", "UTC", "The IANA time zone of cron and window.",
+    {"scheduler", "timezone", "time zone", "UTC",
+     "The IANA time zone of cron and window.",
      NOT_YET, .read = read_zone, FIELD(scheduler, timezone)},
-    {"scheduler", "run_on_start", "true or false", "", "Whether to run at every start of the daemon; true with every, false with cron.",
+    {"scheduler", "run_on_start", "true or false", "",
+     "Whether to run at every start of the daemon; true with every, false with cron.",
      NOT_YET, .read = read_bool, FIELD(scheduler, run_on_start)},
-    {"scheduler", "jitter", "duration", "0s", "Up to this much is added to each run's time at random.",
+    {"scheduler", "jitter", "duration", "0s",
+     "Up to this much is added to each run's time at random.",
      NOT_YET, .read = read_time_or_none, FIELD(scheduler, jitter)},
-    {"scheduler", "exclusive", "true or false", "false", "Whether only one sweeper in the cluster runs it, by a lease in the database.",
+    {"scheduler", "exclusive", "true or false", "false",
+     "Whether only one sweeper in the cluster runs it, by a lease in the database.",
      NOT_YET, .read = read_bool, FIELD(scheduler, exclusive)},
-    {"scheduler", "lease", "duration", "30s", "How long the lease of an exclusive scheduler lasts unless it is renewed.",
+    {"scheduler", "lease", "duration", "30s",
+     "How long the lease of an exclusive scheduler lasts unless it is renewed.",
      NOT_YET, .read = read_time, FIELD(scheduler, lease)},
-    {"scheduler", "budget", "map", "", "The most that one policy may do in one run.",
+    {"scheduler", "budget", "map", "",
+     "The most that one policy may do in one run.",
      NOT_YET, .read = read_budget},
-    {"scheduler", "window", "HH:MM-HH:MM", "", "The part of the day in which it may run.",
+    {"scheduler", "window", "HH:MM-HH:MM", "",
+     "The part of the day in which it may run.",
      NOT_YET, .read = read_window},
-    {"scheduler", "enabled", "true or false", "true", "false switches it off for now.",
+    {"scheduler", "enabled", "true or false", "true",
+     "false switches it off for now.",
      NOT_YET, .read = read_bool, FIELD(scheduler, enabled)},
 
-    {"scheduler.budget", "rows", "number", "", "The most rows.", NOT_YET, .read = read_count, FIELD(scheduler, budget_rows)},
-    {"scheduler.budget", "batches", "number", "", "The most transactions.", NOT_YET, .read = read_count, FIELD(scheduler, budget_batches)},
-    {"scheduler.budget", "time", "duration", "", "The most time.", NOT_YET, .read = read_time, FIELD(scheduler, budget_time)},
+    {"scheduler.budget", "rows", "number", "",
+     "The most rows.",
+     NOT_YET, .read = read_count, FIELD(scheduler, budget_rows)},
+    {"scheduler.budget", "batches", "number", "",
+     "The most transactions.",
+     NOT_YET, .read = read_count, FIELD(scheduler, budget_batches)},
+    {"scheduler.budget", "time", "duration", "",
+     "The most time.",
+     NOT_YET, .read = read_time, FIELD(scheduler, budget_time)},
 
-    {"policy", "table", "table", "", "The base table it bounds, schema-qualified where the engine has schemas.",
+    {"policy", "table", "table", "",
+     "The base table it bounds, schema-qualified where the engine has schemas.",
      REQUIRED, .read = read_table, FIELD(policy, table)},
-    {"policy", "scheduler", "text", "", "The scheduler that runs it; the only one there is, else default.",
+    {"policy", "scheduler", "text", "",
+     "The scheduler that runs it; unless given the only one there is, else default.",
      .read = read_text, FIELD(policy, scheduler)},
-    {"policy", "enabled", "true or false", "true", "false switches it off for now.",
+    {"policy", "enabled", "true or false", "true",
+     "false switches it off for now.",
      .read = read_bool, FIELD(policy, enabled)},
-    {"policy", "label", "text", "", "Its name in metrics and logs; the policy's own name unless given.",
+    {"policy", "label", "text", "",
+     "Its name in metrics and logs; the policy's own name unless given.",
      .read = read_text, FIELD(policy, label)},
-    {"policy", "rows", "map of values", "", "The only rows it may ever touch: for each column a value or a list; null is SQL NULL, a trailing * is a prefix, \\* is a star.",
+    {"policy", "rows", "map of values", "",
+     "The only rows it may ever touch: for each column a value or a list; null is SQL NULL, a trailing "
+     "* is a prefix, \\* is a star.",
      .read = read_rows, FIELD(policy, rows)},
-    {"policy", "where", "condition", "", "A further condition on the row.",
+    {"policy", "where", "condition", "",
+     "A further condition on the row.",
      .read = read_condition, FIELD(policy, where)},
-    {"policy", "hold", "condition", "", "A row is deleted only where this is not true.",
+    {"policy", "hold", "condition", "",
+     "A row is deleted only where this is not true.",
      .read = read_condition, FIELD(policy, hold)},
-    {"policy", "expires", "column", "", "A row is due when the time in this column has come.",
+    {"policy", "expires", "column", "",
+     "A row is due when the time in this column has come.",
      .read = read_name, FIELD(policy, expires)},
-    {"policy", "age", "list of columns", "", "The columns whose latest time says how old a row is; all NULL is never due.",
+    {"policy", "age", "list of columns", "",
+     "The columns whose latest time says how old a row is; all NULL is never due.",
      .read = read_names, LIST(policy, age)},
-    {"policy", "keep", "duration or map", "", "How long a row is kept after its age; 24h for an orphan unless given.",
+    {"policy", "keep", "duration or map", "",
+     "How long a row is kept after its age; 24h for an orphan unless given.",
      .read = read_keep, FIELD(policy, keep)},
-    {"policy", "inclusive", "true or false", "false", "Whether a row that is exactly as old as keep is due already.",
+    {"policy", "inclusive", "true or false", "false",
+     "Whether a row that is exactly as old as keep is due already.",
      .read = read_bool, FIELD(policy, inclusive)},
-    {"policy", "keep_newest", "map", "", "However old, the newest rows of each group stay.",
+    {"policy", "keep_newest", "map", "",
+     "However old, the newest rows of each group stay.",
      NOT_YET, .read = read_keep_newest, FIELD(policy, keep_newest)},
-    {"policy", "unit", "s, ms or us", "", "What an integer time column counts; taken from a suffix _s, _ms or _us unless given.",
+    {"policy", "unit", "s, ms or us", "",
+     "What an integer time column counts; taken from a suffix _s, _ms or _us unless given.",
      .read = read_unit, FIELD(policy, unit_us)},
-    {"policy", "zone", "time zone", "UTC", "The IANA time zone of a time column that has none.",
+    {"policy", "zone", "time zone", "UTC",
+     "The IANA time zone of a time column that has none.",
      .read = read_zone, FIELD(policy, zone)},
-    {"policy", "orphan", "map", "", "A row is due when what it belongs to is gone; age and keep are its grace.",
+    {"policy", "orphan", "map", "",
+     "A row is due when what it belongs to is gone; age and keep are its grace.",
      NOT_YET, .read = read_orphan, FIELD(policy, orphan)},
-    {"policy", "cap", "map", "", "Only the newest rows of each group stay.",
+    {"policy", "cap", "map", "",
+     "Only the newest rows of each group stay.",
      NOT_YET, .read = read_cap, FIELD(policy, cap)},
-    {"policy", "with", "list of references", "", "Rows that the doomed row owns; they are deleted with it, and first.",
+    {"policy", "with", "list of references", "",
+     "Rows that the doomed row owns; they are deleted with it, and first.",
      .read = read_with, LIST(policy, with)},
-    {"policy", "detach", "list of references", "", "Columns that refer to the doomed row; they are set to NULL and their rows stay.",
+    {"policy", "detach", "list of references", "",
+     "Columns that refer to the doomed row; they are set to NULL and their rows stay.",
      .read = read_refs, LIST(policy, detach)},
-    {"policy", "after", "list of references", "", "The row waits while any row refers to it in this way.",
+    {"policy", "after", "list of references", "",
+     "The row waits while any row refers to it in this way.",
      .read = read_after, LIST(policy, after)},
-    {"policy", "batch", "number or null", "1000", "The most rows in one transaction; null is everything that is due.",
+    {"policy", "batch", "number or null", "1000",
+     "The most rows in one transaction; null is everything that is due.",
      .read = read_batch, FIELD(policy, batch)},
-    {"policy", "limits", "map", "", "A fuse: a run that would delete more deletes nothing and stays stopped until lapse ack.",
+    {"policy", "limits", "map", "",
+     "A fuse: a run that would delete more deletes nothing and stays stopped until lapse ack.",
      NOT_YET, .read = read_limits, FIELD(policy, limits)},
-    {"policy", "pace", "map", "", "How hard it may push the database.",
+    {"policy", "pace", "map", "",
+     "How hard it may push the database.",
      NOT_YET, .read = read_pace, FIELD(policy, pace)},
-    {"policy", "timeouts", "map", "", "How long it waits for the database.", .read = read_timeouts},
-    {"policy", "workers", "number", "1", "How many connections sweep this policy at once.",
+    {"policy", "timeouts", "map", "",
+     "How long it waits for the database.",
+     .read = read_timeouts},
+    {"policy", "workers", "number", "1",
+     "How many connections sweep this policy at once.",
      NOT_YET, .read = read_count, FIELD(policy, workers)},
-    {"policy", "partitions", "drop", "", "With drop, a partition that is wholly due is dropped instead of deleted from.",
+    {"policy", "partitions", "drop", "",
+     "With drop, a partition that is wholly due is dropped instead of deleted from.",
      NOT_YET, .read = read_partitions, FIELD(policy, partitions_drop)},
-    {"policy", "invariant", "text", "", "Why this is safe, in words for the operators' page.",
+    {"policy", "invariant", "text", "",
+     "Why this is safe, in words for the operators' page.",
      .read = read_text, FIELD(policy, invariant)},
-    {"policy", "also", "list of texts", "", "What else bounds the table, in words for the operators' page.",
+    {"policy", "also", "list of texts", "",
+     "What else bounds the table, in words for the operators' page.",
      .read = read_texts, LIST(policy, also)},
 
-    {"policy.keep", "by", "column", "", "The column whose value says how long.", .read = read_name, FIELD(keep, column)},
-    {"policy.keep", "values", "map of durations", "", "A duration for each value of the column in by.", .read = read_keep_values},
-    {"policy.keep", "otherwise", "duration", "never", "The duration for every other value.", .read = read_keep_span, FIELD(keep, span)},
-    {"policy.keep", "column", "column", "", "The column in which each row says how long; NULL, 0 and less are never.",
+    {"policy.keep", "by", "column", "",
+     "The column whose value says how long.",
      .read = read_name, FIELD(keep, column)},
-    {"policy.keep", "unit", "us, ms, s, m, h, d or w", "", "What that column counts; taken from a suffix _s, _ms or _us unless given.",
+    {"policy.keep", "values", "map of durations", "",
+     "A duration for each value of the column in by.",
+     .read = read_keep_values},
+    {"policy.keep", "otherwise", "duration", "never",
+     "The duration for every other value.",
+     .read = read_keep_span, FIELD(keep, span)},
+    {"policy.keep", "column", "column", "",
+     "The column in which each row says how long; NULL, 0 and less are never.",
+     .read = read_name, FIELD(keep, column)},
+    {"policy.keep", "unit", "us, ms, s, m, h, d or w", "",
+     "What that column counts; taken from a suffix _s, _ms or _us unless given.",
      .read = read_keep_unit, FIELD(keep, unit_us)},
 
-    {"policy.keep_newest", "rows", "number", "", "How many rows of a group stay.", NOT_YET, REQUIRED, .read = read_count, FIELD(newest, rows)},
-    {"policy.keep_newest", "per", "list of columns", "", "Rows with the same values in these columns are a group; without it all rows are one.",
+    {"policy.keep_newest", "rows", "number", "",
+     "How many rows of a group stay.",
+     NOT_YET, REQUIRED, .read = read_count, FIELD(newest, rows)},
+    {"policy.keep_newest", "per", "list of columns", "",
+     "Rows with the same values in these columns are a group; without it all rows are one.",
      NOT_YET, .read = read_names, LIST(newest, per)},
-    {"policy.keep_newest", "newest", "list of columns", "", "The columns that say which rows are newest.",
+    {"policy.keep_newest", "newest", "list of columns", "",
+     "The columns that say which rows are newest.",
      NOT_YET, REQUIRED, .read = read_names, LIST(newest, newest)},
 
-    {"policy.orphan", "of", "reference", "", "The table that is the source, and its key.", NOT_YET, REQUIRED, .read = read_ref, FIELD(orphan, of)},
-    {"policy.orphan", "by", "list of columns", "", "The columns of this table that hold the source's key; a row with a NULL there is kept.",
+    {"policy.orphan", "of", "reference", "",
+     "The table that is the source, and its key.",
+     NOT_YET, REQUIRED, .read = read_ref, FIELD(orphan, of)},
+    {"policy.orphan", "by", "list of columns", "",
+     "The columns of this table that hold the source's key; a row with a NULL there is kept.",
      NOT_YET, REQUIRED, .read = read_names, LIST(orphan, by)},
-    {"policy.orphan", "matching", "condition", "", "A condition on the source row; unknown is not matching.",
+    {"policy.orphan", "matching", "condition", "",
+     "A condition on the source row; unknown is not matching.",
      NOT_YET, .read = read_condition, FIELD(orphan, matching)},
-    {"policy.orphan", "delete_when", "deleted, deleted_or_unmatched or never", "deleted", "Whether a source row that no longer matches counts as gone too.",
+    {"policy.orphan", "delete_when", "deleted, deleted_or_unmatched or never", "deleted",
+     "Whether a source row that no longer matches counts as gone too.",
      NOT_YET, .read = read_orphan_when, FIELD(orphan, when)},
-    {"policy.orphan", "allow_empty", "true or false", "false", "Whether to run even when the source table is empty.",
+    {"policy.orphan", "allow_empty", "true or false", "false",
+     "Whether to run even when the source table is empty.",
      NOT_YET, .read = read_bool, FIELD(orphan, allow_empty)},
 
-    {"policy.cap", "rows", "number", "", "How many rows of a group stay.", NOT_YET, REQUIRED, .read = read_count, FIELD(newest, rows)},
-    {"policy.cap", "per", "list of columns", "", "Rows with the same values in these columns are a group; without it all rows are one.",
+    {"policy.cap", "rows", "number", "",
+     "How many rows of a group stay.",
+     NOT_YET, REQUIRED, .read = read_count, FIELD(newest, rows)},
+    {"policy.cap", "per", "list of columns", "",
+     "Rows with the same values in these columns are a group; without it all rows are one.",
      NOT_YET, .read = read_names, LIST(newest, per)},
-    {"policy.cap", "newest", "list of columns", "", "The columns that say which rows are newest; NULLs are oldest, and the key breaks ties.",
+    {"policy.cap", "newest", "list of columns", "",
+     "The columns that say which rows are newest; NULLs are oldest, and the key breaks ties.",
      NOT_YET, REQUIRED, .read = read_names, LIST(newest, newest)},
 
-    {"policy.with", "ref", "reference", "", "The owned rows, as table(column, …).", REQUIRED, .read = read_ref, FIELD(with, ref)},
-    {"policy.with", "where", "condition", "", "Only these are deleted; a row that owns others waits.", .read = read_condition, FIELD(with, where)},
-    {"policy.with", "with", "list of references", "", "Rows that these rows own.", .read = read_with, LIST(with, with)},
-    {"policy.with", "detach", "list of references", "", "Columns that refer to these rows and are set to NULL.", .read = read_refs, LIST(with, detach)},
-    {"policy.with", "after", "list of references", "", "The whole waits while any row refers to these rows in this way.", .read = read_after, LIST(with, after)},
-    {"policy.with", "split", "true or false", "false", "Whether these rows may go ahead in transactions of their own.",
+    {"policy.with", "ref", "reference", "",
+     "The owned rows, as table(column, …).",
+     REQUIRED, .read = read_ref, FIELD(with, ref)},
+    {"policy.with", "where", "condition", "",
+     "Only these are deleted; a row that owns others waits.",
+     .read = read_condition, FIELD(with, where)},
+    {"policy.with", "with", "list of references", "",
+     "Rows that these rows own.",
+     .read = read_with, LIST(with, with)},
+    {"policy.with", "detach", "list of references", "",
+     "Columns that refer to these rows and are set to NULL.",
+     .read = read_refs, LIST(with, detach)},
+    {"policy.with", "after", "list of references", "",
+     "The whole waits while any row refers to these rows in this way.",
+     .read = read_after, LIST(with, after)},
+    {"policy.with", "split", "true or false", "false",
+     "Whether these rows may go ahead in transactions of their own.",
      NOT_YET, .read = read_bool, FIELD(with, split)},
 
-    {"policy.after", "ref", "reference", "", "The rows to wait for, as table(column, …).", REQUIRED, .read = read_ref, FIELD(after, ref)},
-    {"policy.after", "where", "condition", "", "Only these are waited for.", .read = read_condition, FIELD(after, where)},
+    {"policy.after", "ref", "reference", "",
+     "The rows to wait for, as table(column, …).",
+     REQUIRED, .read = read_ref, FIELD(after, ref)},
+    {"policy.after", "where", "condition", "",
+     "Only these are waited for.",
+     .read = read_condition, FIELD(after, where)},
 
-    {"policy.limits", "rows", "number", "", "The most rows that one run may delete.", NOT_YET, .read = read_count, FIELD(limits, rows)},
-    {"policy.limits", "fraction", "fraction", "", "The largest part of the table that one run may delete.", NOT_YET, .read = read_fraction, FIELD(limits, fraction)},
+    {"policy.limits", "rows", "number", "",
+     "The most rows that one run may delete.",
+     NOT_YET, .read = read_count, FIELD(limits, rows)},
+    {"policy.limits", "fraction", "fraction", "",
+     "The largest part of the table that one run may delete.",
+     NOT_YET, .read = read_fraction, FIELD(limits, fraction)},
 
-    {"policy.pace", "target", "duration", "50ms", "How long a transaction should take; longer ones make the next batch smaller.",
+    {"policy.pace", "target", "duration", "50ms",
+     "How long a transaction should take; longer ones make the next batch smaller.",
      NOT_YET, .read = read_time, FIELD(pace, target)},
-    {"policy.pace", "rows_per_second", "number", "", "The most rows deleted in a second.", NOT_YET, .read = read_rate, FIELD(pace, rows_per_second)},
-    {"policy.pace", "duty", "fraction", "", "The largest part of the time that is spent in transactions.", NOT_YET, .read = read_fraction, FIELD(pace, duty)},
-    {"policy.pace", "lag", "duration", "", "It waits while a replica is further behind than this.", NOT_YET, .read = read_time, FIELD(pace, lag)},
-    {"policy.pace", "lag_bytes", "number", "", "It waits while a replica is further behind than this many bytes.", NOT_YET, .read = read_count, FIELD(pace, lag_bytes)},
+    {"policy.pace", "rows_per_second", "number", "",
+     "The most rows deleted in a second.",
+     NOT_YET, .read = read_rate, FIELD(pace, rows_per_second)},
+    {"policy.pace", "duty", "fraction", "",
+     "The largest part of the time that is spent in transactions.",
+     NOT_YET, .read = read_fraction, FIELD(pace, duty)},
+    {"policy.pace", "lag", "duration", "",
+     "It waits while a replica is further behind than this.",
+     NOT_YET, .read = read_time, FIELD(pace, lag)},
+    {"policy.pace", "lag_bytes", "number", "",
+     "It waits while a replica is further behind than this many bytes.",
+     NOT_YET, .read = read_count, FIELD(pace, lag_bytes)},
 
-    {"policy.timeouts", "lock", "duration", "2s", "How long to wait for a lock.", .read = read_time_us, FIELD(policy, lock_timeout_us)},
-    {"policy.timeouts", "statement", "duration", "30s", "How long one statement may take.", .read = read_time_us, FIELD(policy, statement_timeout_us)},
+    {"policy.timeouts", "lock", "duration", "2s",
+     "How long to wait for a lock.",
+     .read = read_time_us, FIELD(policy, lock_timeout_us)},
+    {"policy.timeouts", "statement", "duration", "30s",
+     "How long one statement may take.",
+     .read = read_time_us, FIELD(policy, statement_timeout_us)},
 
-    {"condition", "eq", "value or list", "", "The column is this value, or one of these; null is SQL NULL.", .read = read_in},
-    {"condition", "not", "value or list", "", "The column is none of these.", .read = read_not_in},
-    {"condition", "lt", "value", "", "The column is less than this.", .read = read_lt},
-    {"condition", "lte", "value", "", "The column is this or less.", .read = read_lte},
-    {"condition", "gt", "value", "", "The column is greater than this.", .read = read_gt},
-    {"condition", "gte", "value", "", "The column is this or greater.", .read = read_gte},
-    {"condition", "like", "text", "", "The column matches this pattern: % is any text, _ any character, \\ escapes, and case counts.", .read = read_like},
-    {"condition", "older_than", "duration", "", "The time in the column is longer ago than this.", .read = read_older_than},
-    {"condition", "newer_than", "duration", "", "The time in the column is less long ago than this.", .read = read_newer_than},
+    {"condition", "eq", "value or list", "",
+     "The column is this value, or one of these; null is SQL NULL.",
+     .read = read_in},
+    {"condition", "not", "value or list", "",
+     "The column is none of these.",
+     .read = read_not_in},
+    {"condition", "lt", "value", "",
+     "The column is less than this.",
+     .read = read_lt},
+    {"condition", "lte", "value", "",
+     "The column is this or less.",
+     .read = read_lte},
+    {"condition", "gt", "value", "",
+     "The column is greater than this.",
+     .read = read_gt},
+    {"condition", "gte", "value", "",
+     "The column is this or greater.",
+     .read = read_gte},
+    {"condition", "like", "text", "",
+     "The column matches this pattern: % is any text, _ any character, \\ escapes, and case counts.",
+     .read = read_like},
+    {"condition", "older_than", "duration", "",
+     "The time in the column is longer ago than this.",
+     .read = read_older_than},
+    {"condition", "newer_than", "duration", "",
+     "The time in the column is less long ago than this.",
+     .read = read_newer_than},
 
-    {"purge", "label", "text", "", "Its name in the log; the space's own name unless given.", NOT_YET, .read = read_text, FIELD(purge_space, label)},
-    {"purge", "delay", "duration", "60s", "The time from the end of an instance to its purge; 0 is at once.", NOT_YET, .read = read_delay, FIELD(purge_space, delay)},
-    {"purge", "retention", "map of durations", "", "Another delay for a reason.", NOT_YET, .read = read_retention},
-    {"purge", "only", "list of texts", "", "The reasons that are purged; without it all are.", NOT_YET, .read = read_texts, LIST(purge_space, only)},
-    {"purge", "erases", "list of references", "", "What is deleted: every row whose column holds the instance.",
+    {"purge", "label", "text", "",
+     "Its name in the log; the space's own name unless given.",
+     NOT_YET, .read = read_text, FIELD(purge_space, label)},
+    {"purge", "delay", "duration", "60s",
+     "The time from the end of an instance to its purge; 0 is at once.",
+     NOT_YET, .read = read_delay, FIELD(purge_space, delay)},
+    {"purge", "retention", "map of durations", "",
+     "Another delay for a reason.",
+     NOT_YET, .read = read_retention},
+    {"purge", "only", "list of texts", "",
+     "The reasons that are purged; without it all are.",
+     NOT_YET, .read = read_texts, LIST(purge_space, only)},
+    {"purge", "erases", "list of references", "",
+     "What is deleted: every row whose column holds the instance.",
      NOT_YET, REQUIRED, .read = read_erases, LIST(purge_space, erases)},
 
-    {"purge.erases", "ref", "reference", "", "The rows to delete, as table(column).", NOT_YET, REQUIRED, .read = read_ref, FIELD(erase, ref)},
-    {"purge.erases", "keep", "map of values", "", "Rows that stay: for each column a value or a list; a trailing * is a prefix.",
+    {"purge.erases", "ref", "reference", "",
+     "The rows to delete, as table(column).",
+     NOT_YET, REQUIRED, .read = read_ref, FIELD(erase, ref)},
+    {"purge.erases", "keep", "map of values", "",
+     "Rows that stay: for each column a value or a list; a trailing * is a prefix.",
      NOT_YET, .read = read_rows, FIELD(erase, keep)},
     /* clang-format on */
 };
@@ -670,8 +807,7 @@ const struct key_doc *contract_keys(size_t *ret_n)
     return keys;
 }
 
-/* --- the file
- * ------------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------ */
 
 static void check_contract(struct reader *r, struct contract *c, const struct node *root)
 {

@@ -69,12 +69,12 @@ bool name_matches(const struct facts *f, const struct name *n, const char *real)
     return strcmp(n->text, real) == 0 || matches_folded(f, n, real);
 }
 
-/* An unqualified name means the default schema only: a table of another schema that happens to be in the
+/* An unqualified name means what the engine finds by it: a table of another schema that happens to be in the
  * facts must not be taken for it. An engine without schemas has one database, which SQLite calls main. */
 static bool schema_matches(const struct facts *f, const struct name *n, const struct table *t)
 {
     if (!n->text)
-        return !t->schema || (f->default_schema && strcmp(t->schema, f->default_schema) == 0);
+        return !t->schema || t->bare;
     return name_matches(f, n, t->schema ? t->schema : "main");
 }
 

@@ -65,6 +65,7 @@ enum table_kind { KIND_TABLE, KIND_PARTITIONED, KIND_VIEW, KIND_FOREIGN, KIND_VI
 struct table {
     const char *schema; /* NULL where the engine has none */
     const char *name;
+    bool bare; /* a name without a schema finds it */
     enum table_kind kind;
     struct column *columns;
     size_t n_columns;

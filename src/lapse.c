@@ -49,7 +49,7 @@ static struct lapse_report *boxed(struct report *r)
 
 static struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
 {
-    struct report *r = report_new(REPORT_MISTAKES, "contract");
+    struct report *r = report_new(m->n ? REPORT_MISTAKES : REPORT_ERROR, NULL);
     r->file = arena_strdup(r->arena, path);
     r->exit = LAPSE_BAD_INPUT;
     if (!m->n)
@@ -525,6 +525,11 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
 /* --- reports
  * ---------------------------------------------------------------------------------------------------------
  */
+
+void lapse_report_name(struct lapse_report *r, const char *command)
+{
+    r->report->command = arena_strdup(r->report->arena, command);
+}
 
 enum lapse_exit lapse_report_exit(const struct lapse_report *r)
 {

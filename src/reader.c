@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* --- what a message shows ------------------------------------------------------------------------- */
+/* --- what a message shows ------------------------------------------------------------------------ */
 
 /* What was read, short, and without what follows :// because that may hold a password. */
 static const char *shown(struct reader *r, const char *s)
@@ -36,7 +36,7 @@ void reader_wrong(struct reader *r, const struct node *n, const char *allowed)
                      described(r, n));
 }
 
-/* --- references that YAML cut at a comma ------------------------------------------------------------ */
+/* --- references that YAML cut at a comma --------------------------------------------------------- */
 
 static bool is_plain(const struct node *n)
 {
@@ -100,7 +100,7 @@ static const struct node *join_pairs(struct reader *r, const struct node *map, s
     return first;
 }
 
-/* --- sections ------------------------------------------------------------------------------------- */
+/* --- sections ------------------------------------------------------------------------------------ */
 
 static bool in_section(const struct key_doc *k, const char *section)
 {
@@ -226,7 +226,7 @@ bool reader_section(struct reader *r, const char *section, struct place at, cons
     return true;
 }
 
-/* --- values --------------------------------------------------------------------------------------- */
+/* --- values -------------------------------------------------------------------------------------- */
 
 const char *reader_text(struct reader *r, const struct node *n, const char *allowed)
 {
@@ -501,8 +501,12 @@ void read_name(struct reader *r, const struct node *n, void *field, size_t *coun
     (void)count;
     const char *s = reader_text(r, n, "the name of a column");
     struct err e = ERR_INIT;
-    if (s && name_parse(r->arena, s, field, &e) != 0)
+    struct name *name = field;
+    if (!s)
+        return;
+    if (name_parse(r->arena, s, name, &e) != 0)
         mistakes_add(r->mistakes, n->at, "'%s': %s", r->key, e.text);
+    name->at = n->at;
 }
 
 void read_names(struct reader *r, const struct node *n, void *field, size_t *count)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* --- keep and unit --------------------------------------------------------------------------------- */
+/* --- keep and unit ------------------------------------------------------------------------------- */
 
 void read_unit(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -101,7 +101,7 @@ void read_keep(struct reader *r, const struct node *n, void *field, size_t *coun
     }
 }
 
-/* --- orphan, cap, keep_newest ------------------------------------------------------------------------- */
+/* --- orphan, cap, keep_newest -------------------------------------------------------------------- */
 
 void read_orphan_when(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -166,7 +166,7 @@ void read_keep_newest(struct reader *r, const struct node *n, void *field, size_
     read_newest(r, "policy.keep_newest", n, field);
 }
 
-/* --- other tables --------------------------------------------------------------------------------------- */
+/* --- other tables -------------------------------------------------------------------------------- */
 
 /* A reference alone, or a map that says more about it. */
 static void read_entry(struct reader *r, const char *section, const struct node *n, struct ref *ref,
@@ -208,7 +208,7 @@ void read_after(struct reader *r, const struct node *n, void *field, size_t *cou
     *count = n_list;
 }
 
-/* --- how it runs ---------------------------------------------------------------------------------------- */
+/* --- how it runs --------------------------------------------------------------------------------- */
 
 void read_batch(struct reader *r, const struct node *n, void *field, size_t *count)
 {
@@ -253,8 +253,7 @@ void read_partitions(struct reader *r, const struct node *n, void *field, size_t
         *(bool *)field = true;
 }
 
-/* --- the policy as a whole --------------------------------------------------------------------------------
- */
+/* --- the policy as a whole ----------------------------------------------------------------------- */
 
 /* age is a bound of its own only where it is not orphan's grace. */
 static bool is_bound(const struct node *map, const char *key)

@@ -352,19 +352,20 @@ static int postgres_undo(struct sql_store *s, struct err *e)
     return command(of_sql(s), "ROLLBACK TO SAVEPOINT lapse", e);
 }
 
-/* Whether a server that ends the connection in answer to COMMIT can have committed. One that was asked to
- * end it, or that waited too long, did so instead of looking at COMMIT. A crash, or a pooler that lost its
- * server, says nothing about it. */
-static bool commit_is_unknown(const struct err *e)
+/* Whether the server has not hung up yet. Reading does not wait: the first read may find its last words, the
+ * second then finds the end. */
+static bool is_connected(struct postgres *p)
 {
-    return e->kind == ERR_LOST && strcmp(e->code, "57P01") != 0 && strcmp(e->code, "25P03") != 0;
+    return PQconsumeInput(p->conn) && PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK;
 }
 
+/* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
+ * later may have committed, whatever its last words: a pooler speaks for a server it has lost, too. */
 static int postgres_commit(struct sql_store *s, struct err *e)
 {
     struct postgres *p = of_sql(s);
     p->marked = false;
-    if (PQstatus(p->conn) != CONNECTION_OK)
+    if (!is_connected(p))
         return fail_lost(p, e);
     AUTO(result_clear_p) PGresult *r = PQexec(p->conn, "COMMIT");
     if (succeeded(r)) {
@@ -374,7 +375,7 @@ static int postgres_commit(struct sql_store *s, struct err *e)
     }
     struct err why = ERR_INIT;
     fail(p, r, &why);
-    if (commit_is_unknown(&why))
+    if (why.kind == ERR_LOST)
         why.kind = ERR_COMMIT_UNKNOWN;
     if (e)
         *e = why;

@@ -39,7 +39,7 @@ struct builder {
         (b)->stopped = true;                                                                                 \
     } while (0)
 
-/* --- ${NAME} ------------------------------------------------------------------------------------ */
+/* --- ${NAME} ------------------------------------------------------------------------------------- */
 
 static size_t name_length(const char *s)
 {
@@ -112,7 +112,7 @@ static const char *replaced(struct builder *b, struct place at, const char *text
     return arena_strndup(b->arena, text_str(&out), out.len);
 }
 
-/* --- building ----------------------------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------------------------------ */
 
 static struct place place_of(struct builder *b, struct fy_event *event)
 {
@@ -281,7 +281,7 @@ static void on_close(struct builder *b, struct fy_event *event)
     attach(b, top.node);
 }
 
-/* --- maps: duplicate and merge keys ------------------------------------------------------------- */
+/* --- maps: duplicate and merge keys -------------------------------------------------------------- */
 
 struct ranked {
     struct pair pair;
@@ -322,8 +322,7 @@ static void add_pairs(struct ranked_list *l, const struct node *map, bool merged
 static void merge_from(struct builder *b, struct ranked_list *l, const struct node *source)
 {
     if (source->kind == NODE_MAP) {
-        count_nodes(b, source->at, source->size);
-        add_pairs(l, source, true);
+        add_pairs(l, source, true); /* counted as nodes where it was written, or named by its alias */
     } else {
         mistakes_add(b->mistakes, source->at, "'<<' merges a map or a list of maps, usually *aliases");
     }
@@ -381,14 +380,12 @@ static void close_map(struct builder *b, struct node *map)
     for (size_t i = 0; i < kept; i++) {
         const struct node *value = all.list[i].pair.value;
         map->pairs[i] = all.list[i].pair;
-        if (all.list[i].merged)
-            map->size += value->size + 1;
         if (value->depth >= map->depth)
             map->depth = value->depth + 1;
     }
 }
 
-/* --- events ------------------------------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------------------------------- */
 
 static void on_event(struct builder *b, struct fy_event *event)
 {

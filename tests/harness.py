@@ -50,6 +50,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import textwrap
 import threading
 import time
 import traceback
@@ -455,6 +456,7 @@ def contract_file(db, contract):
     if isinstance(contract, bytes):
         path.write_bytes(contract)
         return path
+    contract = textwrap.dedent(contract)
     if db is not None and not re.search(r"^store(_file)?\s*:", contract, re.M):
         contract = f"store: {json.dumps(getattr(db, 'dsn', db))}\n{contract}"
     path.write_text(contract)

@@ -220,6 +220,15 @@ class KeepPerRow(Case):
         self.swept("policies: {doc: {table: doc, age: made_ms, keep: {column: ttl, unit: us}}}", gone={"doc": 1})
         self.left("doc", 2)
 
+    def test_hours_and_days(self):
+        for unit, one in {"m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}.items():
+            with self.subTest(unit):
+                self.db.execute("delete from doc")
+                self.insert("doc(id, made_ms, ttl)", (1, MS - 2 * one - 1, 2), (2, MS - 2 * one, 2), (3, 0, None))
+                self.swept(f"policies: {{doc: {{table: doc, age: made_ms, keep: {{column: ttl, unit: {unit}}}}}}}",
+                           gone={"doc": 1})
+                self.left("doc", 2, 3)
+
     def test_the_unit_of_the_suffix(self):
         self.insert("doc(id, made_ms, ttl_s)", (1, MS - 10_001, 10), (2, MS - 10_000, 10))
         self.swept("policies: {doc: {table: doc, age: made_ms, keep: {column: ttl_s}}}", gone={"doc": 1})

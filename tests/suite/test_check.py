@@ -492,6 +492,21 @@ class Indexes(Checks):
         self.given("create table t (id integer primary key, at_ms bigint); create index t_at on t(id, at_ms)")
         self.warned("policies: {t: {table: t, expires: at_ms}}", "create index", "at_ms")
 
+    def test_an_index_made_invalid_does_not_serve(self):
+        if self.on_postgres:
+            self.given("create table t (id integer primary key, at_ms bigint); create index t_at on t(at_ms);"
+                       "update pg_index set indisvalid = false where indexrelid = 't_at'::regclass")
+            self.warned("policies: {t: {table: t, expires: at_ms}}", "create index", "at_ms")
+
+    def test_a_partial_index_does_not_serve(self):
+        self.given("create table t (id integer primary key, at_ms bigint); create index t_at on t(at_ms) where id > 5")
+        self.warned("policies: {t: {table: t, expires: at_ms}}", "create index", "at_ms")
+
+    def test_an_index_of_what_is_not_null_serves(self):
+        self.given("create table t (id integer primary key, at_ms bigint); "
+                   "create index t_at on t(at_ms) where at_ms is not null")
+        self.no_finding(self.findings("policies: {t: {table: t, expires: at_ms}}"), "create index")
+
     def test_odd_names_are_quoted(self):
         self.given("""create table "Odd T" ("The Id" integer primary key, "At Ms" bigint)""")
         contract = """policies: {t: {table: '"Odd T"', expires: '"At Ms"', unit: ms}}"""
@@ -533,6 +548,26 @@ class Coverage(Checks):
             unbounded: {lonely: a singleton}
             """, "--strict", code=0)
         self.no_finding(r, "lonely")
+
+    def test_the_line_to_add_works(self):
+        contract = "policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}\n"
+        f = self.finding(self.findings(contract, "--strict"), "error", "lonely")
+        line = re.search(r"unbounded: \{.*\}", f["fix"]).group(0)
+        self.no_finding(self.findings(contract + line, "--strict", code=0), "lonely")
+
+    def test_the_line_to_add_for_an_odd_name_works(self):
+        self.given("""create table "Odd T" (id integer primary key); drop table lonely""")
+        contract = "policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}\n"
+        f = self.finding(self.findings(contract, "--strict"), "error", "Odd T")
+        line = re.search(r"unbounded: \{.*\}", f["fix"]).group(0)
+        self.no_finding(self.findings(contract + line, "--strict", code=0), "Odd T")
+
+    def test_an_unbounded_line_that_names_no_table(self):
+        r = self.findings("""
+            policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}
+            unbounded: {lonley: a singleton}
+            """)
+        self.assertTrue([f for f in r.json["findings"] if "lonley" in f["what"]], r)
 
     def test_strict_does_not_concern_sweep(self):
         self.sweep("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}", code=0)

@@ -91,7 +91,7 @@ class Mistakes(Case, SqliteTest):
     def test_keep_maps(self):
         for keep in ("{by: state}", "{values: {a: 1h}}", "{by: state, values: {}}", "{by: state, values: {a: x}}",
                      "{by: state, values: [a]}", "{column: ttl, by: state, values: {a: 1h}}", "{by: state, values: {a: 1h}, unit: s}",
-                     "{column: ttl, unit: weeks}", "{column: [ttl]}", "{by: state, values: {a: 0}}", "{by: state, values: {a: 1h}, other: 1h}"):
+                     "{column: ttl, unit: parsecs}", "{column: [ttl]}", "{by: state, values: {a: 0}}", "{by: state, values: {a: 1h}, other: 1h}"):
             with self.subTest(keep):
                 self.policy(f"age: at_ms, keep: {keep}")
 
@@ -112,7 +112,7 @@ class Mistakes(Case, SqliteTest):
     def test_conditions(self):
         for where in ("{state: {nope: 1}}", "{state: {older_than: x}}", "{state: {older_than: 5 parsecs}}", "{any: {state: a}}", "{any: []}",
                       "{state: {lt: [1, 2]}}", "{state: {lt: null}}", "{state: {like: [a]}}", "{state: {}}", "{state: []}", "{}", "''",
-                      "{state: {like: null}}", "{any: [x]}"):
+                      "{state: {like: null}}", "{any: [5]}"):
             with self.subTest(where):
                 self.policy(f"expires: at_ms, where: {where}")
 
@@ -174,7 +174,8 @@ class Mistakes(Case, SqliteTest):
         self.given("create table u (id integer primary key)")
         for when in ("deleted", "deleted_or_unmatched", "never", "sourceDocumentDeleted", "sourceDocumentDeletedOrNoLongerMatching"):
             with self.subTest(when):
-                r = self.sweep("policies: {t: {table: t, orphan: {of: u(id), by: id, delete_when: %s}, age: at_ms}}" % when, code=3)
+                r = self.sweep("policies: {t: {table: t, orphan: {of: u(id), by: id, matching: {id: 1}, "
+                               "delete_when: %s}, age: at_ms}}" % when, code=3)
                 self.assertIn("orphan", r.policy("t")["error"])
 
     def test_zones(self):

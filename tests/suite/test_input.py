@@ -217,7 +217,7 @@ class Stores(Input, SqliteTest):
         before = path.read_bytes()
         p = subprocess.run([binary, "-f", contract, "sweep"], **run)
         self.assertIn(p.returncode, (1, 3, 5), p.stdout + p.stderr)
-        self.assertRegex((p.stdout + p.stderr).lower(), "read.?only|permission")
+        self.assertRegex((p.stdout + p.stderr).lower(), "read.?only|only be read|permission")
         self.assertEqual(path.read_bytes(), before)
         p = subprocess.run([binary, "-f", contract, "plan", "--now", NOW], **run)
         self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
@@ -243,7 +243,7 @@ class Stores(Input, SqliteTest):
 
     def test_the_environment(self):
         contract = ('store: "${LAPSE_TEST_DSN}"\n'
-                    "policies: {t: {table: ${LAPSE_TEST_TABLE:-t}, age: at_ms, keep: '${LAPSE_TEST_DAYS:-7}d'}}")
+                    'policies: {t: {table: "${LAPSE_TEST_TABLE:-t}", age: at_ms, keep: "${LAPSE_TEST_DAYS:-7}d"}}')
         r = lapse(None, contract, "sweep", "--json", "--now", NOW, env={"LAPSE_TEST_DSN": self.db.dsn})
         self.assertEqual(r.code, 0, r)
         self.left("t", 2)
@@ -322,7 +322,7 @@ class PostgresStores(Input, PostgresTest):
             import time
             time.sleep(0.5)
             line = open(f"/proc/{p.pid}/cmdline").read()
-            names = self.db.rows("select application_name || query from pg_stat_activity")
+            names = self.db.rows("select application_name, query from pg_stat_activity where usename = 'guarded'")
             c.execute("rollback")
         blocker.close()
         p.wait()
@@ -398,7 +398,7 @@ class Usage(Input, SqliteTest):
         return r
 
     def test_no_command(self):
-        self.usage(2, words=("sweep", "plan", "check"))
+        self.usage(2, words=("--help",))
 
     def test_an_unknown_command(self):
         self.usage(2, "swep", words=("swep", "sweep"))

@@ -14,9 +14,9 @@ class Batches(Case):
         self.given("create table t (id integer primary key, at_ms bigint); create index t_at on t(at_ms)")
 
     def batched(self, batch, rows=25):
-        self.insert("t", *[(n, n % 5) for n in range(rows)], (1000, MS + 1))
+        self.insert("t", *[(n, n % 5) for n in range(rows)], (100000, MS + 1))
         r = self.swept(f"policies: {{t: {{table: t, expires: at_ms, batch: {batch}}}}}", gone={"t": rows})
-        self.left("t", 1000)
+        self.left("t", 100000)
         return r.policy("t")["batches"]
 
     def test_of_one(self):

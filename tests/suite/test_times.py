@@ -14,7 +14,7 @@ class Integers(Case):
         """one: what the column counts in a second."""
         self.given(f"create table t (id integer primary key, {column} {ddl})")
         self.insert("t", (1, S * one - 1), (2, S * one), (3, S * one + 1), (4, None))
-        self.swept(f"policies: {{t: {{table: t, expires: {column}{', unit: ' + unit if unit else ''}}}}}",
+        self.swept(f"policies: {{t: {{table: t, expires: '{column}'{', unit: ' + unit if unit else ''}}}}}",
                    gone={"t": 2}, kept={"null_time": 1, "unreadable_time": 0})
         self.left("t", 3, 4)
 
@@ -38,6 +38,9 @@ class Integers(Case):
 
     def test_microseconds_by_suffix(self):
         self.due("expires_at_us", 1_000_000)
+
+    def test_the_suffix_in_capitals(self):
+        self.due('"EXPIRES_AT_MS"', 1000)
 
     def test_a_cutoff_between_two_seconds(self):
         self.given("create table t (id integer primary key, at_s bigint)")

@@ -201,8 +201,6 @@ static const struct {
      "3:51 unknown key 'row' (did you mean 'rows'?)"},
     {GOOD "schedulers: { d: { every: 1m, budget: 5 } }\n",
      "3:39 'budget' must be a map with some of the keys (rows, batches, time), not '5'"},
-    {GOOD "schedulers: { a: { every: 1m }, b: { every: 1m } }\n",
-     "2:13 policy 'p' names no scheduler, and of several none is 'default'"},
     {EXPIRES "    scheduler: nigtly\nschedulers: { nightly: { cron: '@daily' }, b: { every: 1m } }\n",
      "6:16 there is no scheduler 'nigtly' (did you mean 'nightly'?)"},
     {EXPIRES "    scheduler: zzz\n",
@@ -559,7 +557,7 @@ static void test_every_mistake(void **state)
     }
 }
 
-/* --- what is right ------------------------------------------------------------------------------------ */
+/* --- what is right ------------------------------------------------------------------------------- */
 
 static const char full[] =
     "lapse: 1\n"
@@ -568,8 +566,6 @@ static const char full[] =
     "  metadata:   { every: 1m }\n"
     "  statestore: { every: 5m, run_on_start: false, exclusive: true }\n"
     "  nightly:    { cron: \"0 3 * * *\", timezone: Europe/Prague, jitter: 30s }\n"
-    "  default:    { every: \"cron @hourly\", window: \"22:00-06:00\", lease: 1m, enabled: false,\n"
-    "                budget: { rows: 5, batches: 6, time: 7s } }\n"
     "policies:\n"
     "  metadata:\n"
     "    scheduler: metadata\n"
@@ -658,12 +654,8 @@ static void test_full_top(void **state)
     assert_string_equal(s[2].timezone, "Europe/Prague");
     assert_true(!s[2].run_on_start && s[2].every.kind == SPAN_NEVER);
     assert_int_equal(s[2].jitter.us, 30 * US_PER_S);
-    assert_string_equal(s[3].cron, "@hourly");
-    assert_int_equal(s[3].window_from, 22 * 60);
-    assert_int_equal(s[3].window_to, 6 * 60);
-    assert_true(s[3].budget_rows == 5 && s[3].budget_batches == 6 && s[3].budget_time.us == 7 * US_PER_S);
-    assert_true(!s[3].enabled && !s[3].run_on_start);
-    assert_int_equal(s[3].at.line, 7);
+    assert_string_equal(s[3].name, "default");
+    assert_int_equal(s[3].at.line, 0);
 
     assert_int_equal(c->n_unbounded, 2);
     assert_string_equal(c->unbounded[1].name, "channel_outbox.sent");
@@ -696,7 +688,7 @@ static void test_full_policies(void **state)
     assert_true(p->lock_timeout_us == 2 * US_PER_S && p->statement_timeout_us == 30 * US_PER_S);
     assert_string_equal(p->zone, "UTC");
     assert_int_equal(p->n_not_yet, 0);
-    assert_int_equal(p->at.line, 10);
+    assert_int_equal(p->at.line, 8);
 
     assert_string_equal(p[1].expires.text, "expires_at_ms");
     assert_int_equal(p[1].n_also, 1);
@@ -704,7 +696,7 @@ static void test_full_policies(void **state)
     assert_int_equal(p[2].cap->n_newest, 2);
     assert_int_equal(p[2].n_not_yet, 1);
     assert_string_equal(p[2].not_yet[0].key, "cap");
-    assert_int_equal(p[2].not_yet[0].at.line, 27);
+    assert_int_equal(p[2].not_yet[0].at.line, 25);
     assert_int_equal(p[2].not_yet[0].at.column, 27);
     assert_int_equal(p[3].keep.span.us, 7 * US_PER_DAY);
     assert_int_equal(p[3].n_after, 1);
@@ -756,6 +748,35 @@ static void test_defaults(void **state)
 
     AUTO(contract_free_p) struct contract *only = good(GOOD "schedulers: { slow: { every: 1h } }\n");
     assert_string_equal(only->policies[0].scheduler, "slow");
+
+    AUTO(contract_free_p)
+    struct contract *none_named = good(GOOD "schedulers: { slow: { every: 1h }, slower: { every: 2h } }\n");
+    assert_string_equal(none_named->policies[0].scheduler, "default");
+    assert_int_equal(none_named->n_schedulers, 3);
+    assert_string_equal(none_named->schedulers[2].name, "default");
+    assert_int_equal(none_named->schedulers[2].every.us, 60 * US_PER_S);
+}
+
+static void test_scheduler_values(void **state)
+{
+    (void)state;
+    AUTO(contract_free_p)
+    struct contract *c = good(
+        GOOD
+        "schedulers:\n  s: { every: \"cron @hourly\", window: \"22:00-06:00\", lease: 1m, enabled: false,\n"
+        "       budget: { rows: 5, batches: 6, time: 7s } }\n  t: { cron: CRON 0 3 * * *, run_on_start: true "
+        "}\n");
+    const struct scheduler *s = c->schedulers;
+    assert_string_equal(s[0].cron, "@hourly");
+    assert_int_equal(s[0].every.kind, SPAN_NEVER);
+    assert_int_equal(s[0].window_from, 22 * 60);
+    assert_int_equal(s[0].window_to, 6 * 60);
+    assert_int_equal(s[0].lease.us, 60 * US_PER_S);
+    assert_true(s[0].budget_rows == 5 && s[0].budget_batches == 6 && s[0].budget_time.us == 7 * US_PER_S);
+    assert_true(!s[0].enabled && !s[0].run_on_start);
+    assert_int_equal(s[0].at.line, 4);
+    assert_string_equal(s[1].cron, "0 3 * * *");
+    assert_true(s[1].run_on_start);
 }
 
 static void test_keep_forms(void **state)
@@ -907,7 +928,7 @@ static void test_environment_and_aliases(void **state)
     assert_int_equal(c->policies[1].keep.span.us, 25 * US_PER_DAY);
 }
 
-/* --- files -------------------------------------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/lapse-test-XXXXXX";
 
@@ -983,12 +1004,12 @@ static void test_unreadable(void **state)
     }
 }
 
-/* --- input that means harm ------------------------------------------------------------------------------ */
+/* --- input that means harm ----------------------------------------------------------------------- */
 
 static void test_hundred_mistakes(void **state)
 {
     (void)state;
-    AUTO(text_release) struct text yaml = {0}, found = {0};
+    AUTO(text_release) struct text yaml = {0};
     text_add(&yaml, GOOD);
     for (int i = 0; i < 500; i++)
         text_addf(&yaml, "zz%d: 1\n", i);
@@ -1055,8 +1076,7 @@ static void test_mutations(void **state)
     }
 }
 
-/* --- the key table ----------------------------------------------------------------------------------------
- */
+/* --- the key table ------------------------------------------------------------------------------- */
 
 static void test_keys_are_documented(void **state)
 {
@@ -1082,6 +1102,7 @@ int main(void)
         cmocka_unit_test(test_full_policies),
         cmocka_unit_test(test_full_purges),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_scheduler_values),
         cmocka_unit_test(test_keep_forms),
         cmocka_unit_test(test_policy_values),
         cmocka_unit_test(test_not_yet),

@@ -27,6 +27,7 @@ static struct table *add_table(struct facts *f, const char *schema, const char *
 {
     struct table *t = arena_alloc(f->arena, sizeof(*t));
     t->schema = schema;
+    t->bare = schema && strcmp(schema, "public") == 0;
     t->name = name;
     for (; *columns; columns++) {
         t->columns = arena_push(f->arena, t->columns, t->n_columns, sizeof(*t->columns));
@@ -125,7 +126,7 @@ static void an_exact_match_wins(void **state)
     assert_null(table_column(f, lower, &exact));
 }
 
-static void an_unqualified_name_means_the_default_schema(void **state)
+static void an_unqualified_name_means_what_the_engine_finds_by_it(void **state)
 {
     struct facts *f = make(state);
     f->folds_lower = true;
@@ -262,7 +263,7 @@ int main(void)
         T(names_fold_as_the_engine_folds),
         T(letters_outside_ascii_do_not_fold),
         T(an_exact_match_wins),
-        T(an_unqualified_name_means_the_default_schema),
+        T(an_unqualified_name_means_what_the_engine_finds_by_it),
         T(without_schemas_only_main_is_one),
         T(key_columns),
         T(an_index_leads_with_the_columns_in_any_order),

@@ -209,10 +209,12 @@ static void check_first(const struct zone *z, int64_t local)
         instant earlier = first - (i ? random_between(1, 30 * H) : 1);
         assert_true(earlier + zone_offset_at(z, earlier) * US_PER_S < local);
     }
-    int64_t at_s = when_floor_div(first, US_PER_S);
-    int64_t least = zone_first_local_s(z, at_s);
-    assert_true(zone_first_instant(z, least * US_PER_S) >= at_s * US_PER_S);
-    assert_true(zone_first_instant(z, (least - 1) * US_PER_S) < at_s * US_PER_S);
+    for (int i = 0; i < 4; i++) {
+        int64_t at_s = when_floor_div(first, US_PER_S) + (i ? random_between(-3600, 3600) : 0);
+        int64_t least = zone_first_local_s(z, at_s);
+        assert_true(zone_first_instant(z, least * US_PER_S) >= at_s * US_PER_S);
+        assert_true(zone_first_instant(z, (least - 1) * US_PER_S) < at_s * US_PER_S);
+    }
 }
 
 /* What zone_instant says reads back, unless the time is skipped; and no later instant shows the same. */
