@@ -72,6 +72,7 @@ class OnPostgres:
             for made, insert in r.inserts():
                 values = (", ".join(rounds.literal(v) for v in row.values()) for row in made.rows)
                 out.append(insert + " " + ",\n".join(f"({v})" for v in values))
+            out += r.last
         db.script(";\n".join(out + ["commit"]))
 
     @classmethod
