@@ -104,7 +104,8 @@ void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node 
 void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
                      const struct node *n);
 void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
-/* Rows that another transaction has changed since the judgement: owned, and spared by the reference's `where`. */
+/* Rows that another transaction has changed since the judgement: owned, and spared by the reference's
+ * `where`. */
 void sql_kids_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
                      const struct node *n);
 void sql_grow_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *n,
