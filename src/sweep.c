@@ -141,22 +141,12 @@ static const char *skip_reason(enum err_kind k)
     return k == ERR_REFUSED ? "refused" : k == ERR_TIMEOUT ? "timeout" : "locked";
 }
 
-static bool skipped_before(const struct outcome *o, const char *key)
-{
-    for (size_t i = 0; i < o->n_skipped; i++)
-        if (!strcmp(o->skipped[i].key, key))
-            return true;
-    return false;
-}
-
 static void skip_row(struct run *r, const struct slice *s, const struct err *e)
 {
     struct outcome *o = r->out;
     const char *key = s->key ? s->key : "?";
     cursor_copy(&r->cursor, &s->end);
     r->tries = 0;
-    if (skipped_before(o, key))
-        return;
     o->skipped = mem_grow(o->skipped, o->n_skipped + 1, sizeof(*o->skipped));
     o->skipped[o->n_skipped++] =
         (struct skipped_row){mem_strdup(key), skip_reason(e->kind), mem_strdup(e->text)};
@@ -387,6 +377,7 @@ static void look_again(struct run *r, int64_t started)
     for (int i = 0; i < (r->lost ? LOOKS_AFTER_LOSS : 1) && !r->finished && rows_left(r) > 0; i++) {
         if (r->lost)
             wait_us(r, pause_length(i + 3));
+        drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
         pass(r, started);
     }
 }

@@ -100,6 +100,20 @@ class Conflicts(Jobs, PostgresTest):
         self.assertEqual(self.went(r, LAST - 1)["left"], 1)
         self.stayed(7)
 
+    def test_a_row_that_goes_after_all_was_not_skipped(self):
+        """Pass one skips 7, whose step is locked, and leaves 9, which is locked itself; the second look gets both."""
+        with Session(self.db) as other:
+            other.do("begin", "update step set id = id where id = 7", "select from job where id = 9 for update")
+
+            def before(s):
+                if "count(*) FROM (SELECT 1" in s.sql:      # how many are left?
+                    other.do("rollback")
+
+            with Proxy(self.db, before) as proxy:
+                r = lapse(proxy.dsn, contract(4, ", timeouts: {lock: 20ms}"), "sweep", "--json", "--now", NOW)
+        self.assertEqual((r.code, self.went(r, LAST)["skipped"]), (0, []), r)
+        self.stayed()
+
     def test_serialization_failures(self):
         for batch in (10, "null"):
             with self.subTest(batch):

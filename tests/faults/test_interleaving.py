@@ -46,7 +46,7 @@ class Interleaving(Case, PostgresTest):
         self.given(reset)
         _, seen = self.through(contract, None)
         last = next(s for s in seen if s.ends_batch)
-        self.assertGreater(last.number - seen[0].number, 4, seen)
+        self.assertGreater(last.number - seen[0].number, 3, seen)
         self.assertTrue(last.sql.startswith("COMMIT"), seen)
         return range(seen[0].number, last.number + 2)
 

@@ -10,7 +10,7 @@ import time
 from harness import *
 
 KILLS = 200
-JOBS = 300
+JOBS = 160
 DUE = JOBS * 9 // 10
 
 
