@@ -68,7 +68,8 @@ class Times:
             return None
         at = self.near(self.row_cutoff(made, row))
         if column.kind == "int":
-            if not self.pg and "STRICT" not in made.options and self.chance(0.05):
+            odd = not self.pg and "STRICT" not in made.options and column.name not in made.table.key
+            if odd and self.chance(0.05):
                 self.use("integer column with other values")
                 return self.pick("soon", 1.5, b"\x00", "", 1700000000.25)
             unit = oracle.unit_of(column, self.unit)
