@@ -771,6 +771,24 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
     return x;
 }
 
+/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held and has a
+ * time. A row below a due one goes with it however young it is, but not against this. */
+static const struct expr *may_ever_go(struct making *m)
+{
+    const struct plan *p = m->plan;
+    struct expr *all = expr_new(m, EXPR_AND), *some = expr_new(m, EXPR_OR);
+    add_kid(m, all, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
+    add_kid(m, all, p->hold);
+    for (size_t i = 0; i < p->n_times; i++) {
+        struct expr *readable = expr_new(m, EXPR_TIME_READABLE);
+        readable->time = p->times[i];
+        add_kid(m, all, readable);
+        add_kid(m, some, on_column(m, EXPR_NOT_NULL, p->times[i].column));
+    }
+    add_kid(m, all, simplest(some));
+    return simplest(all);
+}
+
 /* True where a row of this node must wait: for an `after` row, for an owned row outside its `where`, or
  * because an owned row must wait. NULL: it never does. */
 static const struct expr *waits(struct making *m, const struct node *n)
@@ -787,9 +805,13 @@ static const struct expr *waits(struct making *m, const struct node *n)
         if (why->n_kids)
             add_kid(m, any, exists(m, kid->table, &kid->join, simplest(why)));
     }
-    for (size_t i = 0; i < n->n_grow; i++)
-        if (n->grow_where[i])
-            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, n->grow_where[i])));
+    for (size_t i = 0; i < n->n_grow; i++) {
+        struct expr *allowed = expr_new(m, EXPR_AND);
+        add_kid(m, allowed, n->grow_where[i]);
+        add_kid(m, allowed, n == &m->plan->root ? may_ever_go(m) : NULL);
+        if (allowed->n_kids)
+            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, simplest(allowed))));
+    }
     if (!any->n_kids || !n->n_grow)
         return simplest(any);
     struct expr *below = expr_new(m, EXPR_SUBTREE_EXISTS);

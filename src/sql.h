@@ -105,6 +105,8 @@ void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan 
                      const struct node *n);
 void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
+/* Only those of the set to which no row of the table refers any more by a way down. */
+void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
 /* Reading. */
