@@ -38,12 +38,12 @@ static const char *const later[] = {"init",    "run",      "pause",   "resume", 
 static const struct grammar grammar = {commands,       COUNT(commands), options,
                                        COUNT(options), later,           COUNT(later)};
 
-static void show_option(const struct option *o)
+static void show_option(FILE *out, const struct option *o)
 {
     char left[40];
     snprintf(left, sizeof(left), "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
              o->letter ? ", " : "  ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
-    printf("  %-20s  %s\n", left, o->help);
+    fprintf(out, "  %-20s  %s\n", left, o->help);
 }
 
 static void show_command_help(const struct command *c)
@@ -52,27 +52,27 @@ static void show_command_help(const struct command *c)
            c->help);
     for (size_t i = 0; i < COUNT(options); i++)
         if ((c->options | OPTION_HELP) & options[i].bit)
-            show_option(&options[i]);
+            show_option(stdout, &options[i]);
 }
 
-static void show_help(void)
+static void show_help(FILE *out)
 {
-    printf("lapse %s: a retention engine for operational tables\n\nusage: lapse [-f FILE] COMMAND\n\n",
-           lapse_version());
+    fprintf(out, "lapse %s: a retention engine for operational tables\n\nusage: lapse [-f FILE] COMMAND\n\n",
+            lapse_version());
     for (size_t i = 0; i < COUNT(commands); i++)
-        printf("  %-20s  %s\n", commands[i].name, commands[i].help);
-    printf("  %-20s  %s\n\n", "help COMMAND", "Say more about one command.");
+        fprintf(out, "  %-20s  %s\n", commands[i].name, commands[i].help);
+    fprintf(out, "  %-20s  %s\n\n", "help COMMAND", "Say more about one command.");
     for (size_t i = 0; i < COUNT(options); i++)
-        show_option(&options[i]);
-    printf("\nexit: 0 done, 1 a policy failed, 2 bad usage or contract, 3 check found errors,\n"
-           "      4 a fuse, 5 the database could not be reached, 6 stopped early\n");
+        show_option(out, &options[i]);
+    fprintf(out, "\nexit: 0 done, 1 a policy failed, 2 bad usage or contract, 3 check found errors,\n"
+                 "      4 a fuse, 5 the database could not be reached, 6 stopped early\n");
 }
 
 /* lapse help [COMMAND] */
 static int help(const struct call *call)
 {
     if (call->n_names == 0) {
-        show_help();
+        show_help(stdout);
         return LAPSE_DONE;
     }
     const struct command *c = args_command(&grammar, call->names[0]);
@@ -98,7 +98,8 @@ static int dispatch(int argc, char **argv, struct call *call)
         return call->command->run(call);
     if (given(call, OPTION_HELP) || call->n_names)
         return help(call);
-    fputs("lapse: no command was given; 'lapse --help' lists them\n", stderr);
+    fputs("lapse: no command was given\n\n", stderr);
+    show_help(stderr);
     return LAPSE_BAD_INPUT;
 }
 

@@ -141,12 +141,12 @@ static void check_unit(const struct asking *a, const struct time_column *t, cons
     struct arena *arena = a->findings->arena;
     const char *reading = misreading(arena, seen->example, declared);
     if (best != declared)
-        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, policy_of(a)->at,
+        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, t->at,
                      arena_printf(arena, "write unit: %s", best->sign),
                      "%s: the values look like %s, not %s%s", t->column->name, best->words, declared->words,
                      reading);
     else if (a->thorough && seen->n > seen->unreadable && plausible_in(seen, declared) == 0)
-        findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
+        findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, t->at,
                      "see whether the column holds times, and in which unit",
                      "%s: no value read as %s lies between 1990 and 2100%s", t->column->name, declared->words,
                      reading);
@@ -160,7 +160,7 @@ static void check_readable(struct asking *a, const struct time_column *t, const 
         memcpy(a->unreadable, seen->example, sizeof(a->unreadable));
         return;
     }
-    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, policy_of(a)->at,
+    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, t->at,
                  t->encoding == TIME_TEXT
                      ? "name a column of times; text is read as YYYY-MM-DDTHH:MM:SSZ or YYYY-MM-DD HH:MM:SS"
                      : "name a column of times",
@@ -325,7 +325,7 @@ static const char *example_words(const struct asking *a)
 
 static void say_some_unreadable(const struct asking *a, const char *how_many)
 {
-    findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, policy_of(a)->at,
+    findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, a->plan->times[0].at,
                  "correct these values if the rows are to go",
                  "%s a value of %s that is no time%s: never due", how_many, time_words(a), example_words(a));
 }
@@ -339,7 +339,7 @@ static void say_unusable(const struct asking *a, const struct due *d)
 {
     struct arena *arena = a->findings->arena;
     if (d->null_time > 0)
-        findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, policy_of(a)->at, "",
+        findings_add(a->findings, FINDING_NOTE, policy_of(a)->name, a->plan->times[0].at, "",
                      "%s no %s (NULL): never due", row_words(arena, d->null_time), time_words(a));
     if (d->unreadable_time > 0)
         say_some_unreadable(a, row_words(arena, d->unreadable_time));

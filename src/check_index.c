@@ -81,29 +81,6 @@ static void add_pinned(const struct survey *s, const struct cond *c, size_t most
         add_column(s->findings->arena, ret, column);
 }
 
-/* The index may begin with columns that are pinned, then comes the time. */
-static bool index_serves(const struct table *t, const struct index *x, const struct columns *pinned,
-                         const struct column *time)
-{
-    size_t n = 0;
-    while (n < x->n_columns && x->columns[n] != time && x->columns[n] && has_column(pinned, x->columns[n]))
-        n++;
-    if (n == x->n_columns || x->columns[n] != time)
-        return false;
-    return !x->partial || table_index_on(t, x->columns, n + 1) != NULL;
-}
-
-static bool due_is_served(const struct survey *s, const struct column *time)
-{
-    const struct table *t = s->plan->root.table;
-    struct columns pinned = {0};
-    add_pinned(s, s->plan->policy->rows, SIZE_MAX, &pinned);
-    for (size_t i = 0; i < t->n_indexes; i++)
-        if (index_serves(t, &t->indexes[i], &pinned, time))
-            return true;
-    return false;
-}
-
 static const char *due_index(const struct survey *s, const struct column *time)
 {
     struct arena *a = s->findings->arena;
@@ -138,8 +115,8 @@ static void check_due_index(const struct survey *s)
     if (p->n_times != 1)
         return;
     const struct column *time = p->times[0].column;
-    if (!due_is_served(s, time))
-        findings_add(s->findings, FINDING_WARNING, p->policy->name, p->policy->at, due_index(s, time),
+    if (!p->index)
+        findings_add(s->findings, FINDING_WARNING, p->policy->name, p->times[0].at, due_index(s, time),
                      "no index of %s serves the search by %s: each sweep reads the whole table",
                      p->root.table->print, time->name);
 }

@@ -259,7 +259,7 @@ static int64_t unit_of_suffix(const char *name)
 static bool time_column(struct making *m, const struct column *c, int64_t unit_us, struct place at,
                         struct time_column *ret)
 {
-    *ret = (struct time_column){.column = c, .zone = m->zone};
+    *ret = (struct time_column){.column = c, .zone = m->zone, .at = at};
     switch (c->type) {
     case TYPE_TIMESTAMPTZ:
         ret->encoding = TIME_INSTANT;
@@ -303,11 +303,12 @@ static bool time_column(struct making *m, const struct column *c, int64_t unit_u
 /* The column of a bound: what the policy says goes before what the name says. */
 static bool bound_column(struct making *m, const struct name *name, struct time_column *ret)
 {
-    const struct column *c = find_column(m, m->plan->root.table, name, m->policy->at);
+    struct place at = name->at.line ? name->at : m->policy->at;
+    const struct column *c = find_column(m, m->plan->root.table, name, at);
     if (!c)
         return false;
     int64_t unit = m->policy->unit_us ? m->policy->unit_us : unit_of_suffix(c->name);
-    return time_column(m, c, unit, m->policy->at, ret);
+    return time_column(m, c, unit, at, ret);
 }
 
 /* The column of a condition: its own name goes before the policy's unit, which is said of the bound. */
@@ -655,8 +656,10 @@ static void add_detachment(struct making *m, struct node *n, const struct ref *r
         d.emptied[d.n_emptied++] = c;
     }
     if (!d.n_emptied) {
+        AUTO(text_release) struct text print = {0};
+        ref_print(ref, &print);
         complain(m, ref->at, "use with (its rows go too) or after (wait until they are gone)",
-                 "'%s' cannot be detached: its columns are NOT NULL or part of its key", d.table->print);
+                 "'%s' cannot be detached: its columns are NOT NULL or part of its key", text_str(&print));
         return;
     }
     carry_parents(m, n, &d.join);
@@ -968,8 +971,9 @@ static bool resolve_times(struct making *m)
     }
     p->n_times = n;
     if (ok && pol->unit_us && !counts) {
-        complain(m, pol->at, "take unit: out", "unit: is said of a whole-number column, but '%s' is %s",
-                 p->times[0].column->name, p->times[0].column->sql_type);
+        complain(m, p->times[0].at, "take unit: out",
+                 "unit: is said of a whole-number column, but '%s' is %s", p->times[0].column->name,
+                 p->times[0].column->sql_type);
         return false;
     }
     return ok;
@@ -979,19 +983,19 @@ static bool resolve_times(struct making *m)
  * --------------------------------------------------------------------------------------------------- */
 
 /* How many values `rows` allows for a column: 0 when it does not speak of it, or allows NULL or a prefix. */
-static size_t values_allowed(const struct making *m, const struct column *c)
+static size_t values_allowed(const struct making *m, const struct cond *rows, const struct column *c)
 {
-    const struct cond *rows = m->policy->rows;
-    for (size_t i = 0; rows && i < rows->n_kids; i++) {
-        const struct cond *k = rows->kids[i];
-        if (k->op != COND_IN || table_column(m->facts, m->plan->root.table, &k->column) != c)
-            continue;
-        for (size_t v = 0; v < k->n_values; v++)
-            if (k->values[v].null || k->values[v].prefix)
-                return 0;
-        return k->n_values;
-    }
-    return 0;
+    size_t n = 0;
+    if (!rows)
+        return 0;
+    for (size_t i = 0; rows->op == COND_ALL && i < rows->n_kids && !n; i++)
+        n = values_allowed(m, rows->kids[i], c);
+    if (rows->op != COND_IN || table_column(m->facts, m->plan->root.table, &rows->column) != c)
+        return n;
+    for (size_t i = 0; i < rows->n_values; i++)
+        if (rows->values[i].null || rows->values[i].prefix)
+            return 0;
+    return rows->n_values;
 }
 
 /* The columns before the time in an index whose order a cursor can follow: those that `rows` allows several
@@ -1000,13 +1004,13 @@ static bool leads_to_time(const struct making *m, const struct index *x, const s
                           const struct column **before, size_t *ret_n)
 {
     size_t n = 0;
-    for (size_t i = 0; i < x->n_columns && !x->partial; i++) {
+    for (size_t i = 0; i < x->n_columns; i++) {
         const struct column *c = x->columns[i];
         if (c == time) {
             *ret_n = n;
-            return true;
+            return !x->partial || table_index_on(m->plan->root.table, x->columns, i + 1) == x;
         }
-        size_t values = c ? values_allowed(m, c) : 0;
+        size_t values = c ? values_allowed(m, m->policy->rows, c) : 0;
         if (!values)
             return false;
         if (values > 1)
@@ -1040,6 +1044,7 @@ static void choose_order(struct making *m)
         if (leads_to_time(m, &t->indexes[i], p->times[0].column, before, &n) && n < fewest) {
             fewest = n;
             best = before;
+            p->index = &t->indexes[i];
         }
     }
     if (best) {

@@ -18,6 +18,7 @@ struct time_column {
     enum encoding encoding;
     int64_t unit_us;         /* TIME_INTEGER */
     const struct zone *zone; /* NULL: UTC. Owned by the plan */
+    struct place at;         /* where the contract names it */
 };
 
 /* A value bound as the column's type. */
@@ -127,7 +128,9 @@ struct plan {
 
     struct time_column *times; /* the bound's columns */
     size_t n_times;
-    const struct column **order; /* the cursor: (time column, key), or the key alone */
+    const struct index
+        *index; /* what the cursor follows to the time; NULL: none serves, it follows the key */
+    const struct column **order; /* the cursor: ([columns of rows,] time, key), or the key alone */
     size_t n_order;
 
     /* For people: the cutoff(s). value NULL: for every row / otherwise. */

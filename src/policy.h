@@ -15,6 +15,7 @@ struct place {
 struct name {
     const char *text; /* without the quotes */
     bool quoted;
+    struct place at; /* of a name that stands alone in the file; line 0 inside a reference */
 };
 struct table_name {
     struct name schema; /* text NULL: none given */

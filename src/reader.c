@@ -501,8 +501,12 @@ void read_name(struct reader *r, const struct node *n, void *field, size_t *coun
     (void)count;
     const char *s = reader_text(r, n, "the name of a column");
     struct err e = ERR_INIT;
-    if (s && name_parse(r->arena, s, field, &e) != 0)
+    struct name *name = field;
+    if (!s)
+        return;
+    if (name_parse(r->arena, s, name, &e) != 0)
         mistakes_add(r->mistakes, n->at, "'%s': %s", r->key, e.text);
+    name->at = n->at;
 }
 
 void read_names(struct reader *r, const struct node *n, void *field, size_t *count)

@@ -627,13 +627,29 @@ static void find_sets(const struct node *n, const struct table *t, const struct 
         find_sets(&n->kids[i], t, ret, ret_n);
 }
 
-void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
-                const struct detachment *t, bool inside)
+/* Rows of the detachment's table that go in this run: those in a set, and, in the swept table, whatever is
+ * due. */
+static void goes_too(struct writer *w, const struct plan *p, const struct detachment *t)
 {
     AUTO(mem_free_p) const struct node **sets = mem_alloc((size_t)p->n_sets * sizeof(*sets));
     size_t n_sets = 0;
     find_sets(&p->root, t->table, sets, &n_sets);
-    stmt_clear(s);
+    add(w->s, "(");
+    for (size_t i = 0; i < n_sets; i++) {
+        add(w->s, i ? " OR " : "");
+        in_own_set(w->s, w->d, THIS, sets[i]);
+    }
+    if (t->table == p->root.table) {
+        add(w->s, " OR ");
+        expression(w, THIS, p->due);
+    }
+    add(w->s, ")");
+}
+
+void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                const struct detachment *t, bool inside)
+{
+    struct writer w = writer_for(s, d, p);
     add(s, "UPDATE ");
     sql_table(s, d, t->table);
     add(s, " AS " THIS " SET ");
@@ -644,14 +660,11 @@ void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, c
     }
     add(s, " WHERE ");
     refers_to(s, d, THIS, &t->join, parent, parent->set);
-    if (inside || n_sets)
-        add(s, inside ? " AND (" : " AND NOT (");
-    for (size_t i = 0; i < n_sets; i++) {
-        add(s, i ? " OR " : "");
-        in_own_set(s, d, THIS, sets[i]);
-    }
-    if (inside || n_sets)
-        add(s, ")");
+    if (!plan_has_set(p, t->table))
+        return;
+    add(s, " AND ");
+    goes_too(&w, p, t);
+    add(s, inside ? " IS TRUE" : " IS NOT TRUE");
 }
 
 static void count_of(struct stmt *s, const struct dialect *d, const struct table *t)

@@ -95,7 +95,8 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier);
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
-/* outside: rows that stay (these are counted); inside: rows of a set, which go in this very slice. */
+/* outside: rows that stay (these are counted); inside: rows that go themselves, in this slice or a later one.
+ */
 void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
                 const struct detachment *t, bool inside);
 void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node *parent,

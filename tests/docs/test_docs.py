@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """The documents are true: every example of the guide runs and prints what the page says, the reference is what the
-program prints, the man page knows every command and option, the README's contract works.
+program prints, the man page knows every command and option, the demo runs and prints what the README shows.
 
-    test_docs.py --write     runs the guide's examples and writes what they print into it; also docs/reference.md
+    test_docs.py --write     writes what the examples and the demo really print into the pages; also docs/reference.md
 """
 import os
 import re
@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from harness import ROOT, _environment, program
 
 GUIDE = ROOT / "docs" / "guide.md"
+README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 
@@ -55,12 +56,29 @@ def examples(text):
                 yield block, body, real
 
 
-def steady(text):
-    """A transcript without what differs from run to run: durations, rates, and the blanks that align them."""
-    text = re.sub(r"<?\d[\d.,]*(ms|s)\b", "TIME", text)
+def steady(text, dates=False):
+    """A transcript without what differs from run to run: durations, rates, and the blanks that align them; with dates
+    also those."""
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "WHEN", text) if dates else text
+    text = re.sub(r"(\d+m )?<?\d[\d.,]*(ms|s)\b", "TIME", text)
     text = re.sub(r"\d[\d,]* rows/s", "RATE", text)
     text = re.sub(r"\"duration_ms\": [\d.]+", "TIME", text)
     return re.sub(r"[ \t]+", " ", text)
+
+
+def demo():
+    """What the demo's commands print."""
+    p = subprocess.run([str(ROOT / "scripts" / "demo"), program()], env=_environment({}), stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    out = p.stdout.decode()
+    if p.returncode != 0:
+        raise AssertionError(f"the demo ended with {p.returncode}:\n{out}{p.stderr.decode()}")
+    transcript = re.search(r"^\$ lapse check\n.*(?=^What you saw)", out, re.M | re.S)[0]
+    return re.sub(r"^(\$ .*\n)\n", r"\1", transcript, flags=re.M).rstrip() + "\n"
+
+
+def readme_transcript(text):
+    return re.search(r"^```text\n(.*?)^```$", text, re.M | re.S)
 
 
 def write():
@@ -71,7 +89,12 @@ def write():
             text = text[:start] + real + text[end:]
             shift += len(real) - len(said)
     GUIDE.write_text(text)
-    REFERENCE.write_text(run("lapse keys", tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory() as folder:
+        REFERENCE.write_text(run("lapse keys", folder))
+    readme, shown = README.read_text(), demo()
+    said = readme_transcript(readme)
+    if steady(said[1], dates=True) != steady(shown, dates=True):
+        README.write_text(readme[:said.start(1)] + shown + readme[said.end(1):])
 
 
 class Documents(unittest.TestCase):
@@ -83,6 +106,11 @@ class Documents(unittest.TestCase):
             found += 1
             self.assertEqual(steady(said), steady(real), "docs/guide.md (tests/docs/test_docs.py --write updates it)")
         self.assertGreater(found, 5)
+
+    def test_the_demo_prints_what_the_readme_shows(self):
+        shown = demo()
+        self.assertIn("nothing was due", shown.split("$ lapse sweep")[2])
+        self.assertEqual(steady(readme_transcript(README.read_text())[1], dates=True), steady(shown, dates=True))
 
     def test_the_reference_is_what_the_program_prints(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +147,7 @@ class Documents(unittest.TestCase):
                 self.assertEqual(run(f"lapse {command} --help", folder), run(f"lapse help {command}", folder))
 
     def test_the_readme_s_contract_works(self):
-        contract = re.search(r"^```yaml lapse.yaml\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+        contract = re.search(r"^```yaml lapse.yaml\n(.*?)^```$", README.read_text(), re.M | re.S)[1]
         self.assertEqual(len(contract.splitlines()), 5)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "lapse.yaml").write_text(contract)

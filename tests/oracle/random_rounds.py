@@ -72,6 +72,7 @@ class OnPostgres:
             for made, insert in r.inserts():
                 values = (", ".join(rounds.literal(v) for v in row.values()) for row in made.rows)
                 out.append(insert + " " + ",\n".join(f"({v})" for v in values))
+            out += r.last
         db.script(";\n".join(out + ["commit"]))
 
     @classmethod
@@ -210,18 +211,14 @@ class Trouble(Exception):
     """The program failed as a whole: no round can be blamed yet."""
 
 
-def run(db, contract, *args):
-    r = harness.lapse(db, contract, *args)
-    if r.code != 0:
-        output = None
-        try:
-            output = r.json
-        except AssertionError:
-            pass
-        if not output or "policies" not in output or output.get("error"):
-            raise Trouble(str(r))
-        return output
-    return r.json
+def run(db, contract, command, now):
+    r = harness.lapse(db, contract, command, "--json", "--now", now)
+    output = r.json
+    fine = all(p["outcome"] in ("done", "planned", "disabled") for p in output["policies"])
+    if output.get("error") or output["command"] != command or output["now"] != now or output["exit"] != r.code \
+            or (r.code == 0) != fine:
+        raise Trouble(str(r))
+    return output
 
 
 def play(engine, played):
@@ -238,11 +235,11 @@ def play(engine, played):
             for r in played:
                 made = difference(as_rows(r.before), on.rows(db, r), ("not stored", "stored instead"))
                 assert not made, "the database stores other values than the round made:\n" + "\n".join(made)
-        planned = run(db, contract, "plan", "--json", "--now", now)
+        planned = run(db, contract, "plan", now)
         for r, c in checkers.items():
             c.plan(planned)
             c.wrong += difference(as_rows(r.before), on.rows(db, r), ("lost by plan", "written by plan"))
-        swept = run(db, contract, "sweep", "--json", "--now", now)
+        swept = run(db, contract, "sweep", now)
         again = any(r.most for r in played)
         for r, c in checkers.items():
             found = on.rows(db, r)
@@ -252,7 +249,7 @@ def play(engine, played):
             else:
                 c.wrong += difference(as_rows(r.expected), found, ("gone or changed wrongly", "should be gone or other"))
         for _ in range(20 if again else 0):     # sweeps until nothing is left to do
-            swept = run(db, contract, "sweep", "--json", "--now", now)
+            swept = run(db, contract, "sweep", now)
             if not any(p["tables"] for p in swept["policies"] if sum(t["rows"] for t in p["tables"])):
                 break
             for r, c in checkers.items():

@@ -141,6 +141,7 @@ class Round:
         for attempt in range(50):
             self.rng = random.Random(f"{engine} {seed} {attempt}")
             self.features, self.made, self.policies, self.sql, self.ddl = set(), [], {}, {}, []
+            self.last, self.sweepable = [], []
             self.build()
             if self.judge():
                 return
@@ -184,6 +185,7 @@ class Round:
         root = self.root = self.new_table("t", attributes=True, times=self.time_encodings,
                                           keyless=False, unique_only=self.chance(0.05))
         policy["table"] = self.table_ref(root)
+        self.time_in_key(root)
         self.finish_bound(policy, root)
         self.top_lists = policy
         self.settle(root)
@@ -210,6 +212,8 @@ class Round:
         self.policies[f"r{self.seed}"] = dict(items)
         if self.chance(0.08):
             self.second_policy(dict(items), root)
+        elif self.sweepable and self.chance(0.3):
+            self.policy_below()
         elif self.chance(0.03):
             self.use("disabled policy")
             self.policies[f"r{self.seed}"]["enabled"] = False
@@ -220,7 +224,7 @@ class Round:
         """What the oracle says. False: not a round to keep (see `order`)."""
         self.before = {m.table: dict(enumerate(m.rows)) for m in self.made}
         contract = oracle.read(self.contract())
-        self.verdicts, self.planned = {}, {}
+        self.verdicts, self.planned, self.most = {}, {}, None
         state = oracle.copy(self.before)
         for name, v in oracle.sweep(contract, self.schema, state, self.now, self.sql):
             self.verdicts[name] = v
@@ -228,16 +232,14 @@ class Round:
                 self.before)
             if not self.subtree_is_clear(contract["policies"][name], v):
                 return False
-        self.expected = state
-        self.most = None
-        for name, said in contract["policies"].items():
-            most = oracle.at_most(said, self.schema, state, self.now, self.sql)
-            if name in self.verdicts and any(len(most[t]) != len(state[t]) for t in state):
+            most = oracle.at_most(contract["policies"][name], self.schema, state, self.now, self.sql)
+            if any(len(most[t]) != len(state[t]) for t in state):
                 # what an earlier batch deletes frees rows for a later one: the end depends on the order
                 if len(self.policies) > 1 or not self.chance(0.5):
                     return False
                 self.most = most
                 self.use("order")
+        self.expected = state
         self.outcome_features()
         return True
 
@@ -408,6 +410,8 @@ class Round:
 
     def key_value(self, made, column, few=False):
         kind, sql_type = made.table.columns[column].kind, made.types[column]
+        if kind in ("timestamptz", "timestamp", "date"):
+            return self.rng.choice([r[column] for r in made.rows if r[column]] or ["2020-01-01"])
         if kind == "text":
             if few:
                 return self.pick("a", "A", "", "t'1")
@@ -486,9 +490,30 @@ class Round:
             sql_type = encoding + (self.pick("", "", "(3)", "(0)") if encoding.startswith("timestamp") else "")
             self.use(f"time {encoding}")
             name = self.add_column(made, base, encoding, sql_type, nullable)
+        if self.pg and sql_type in ("bigint", "text", "timestamptz", "timestamp", "date") and self.chance(0.08):
+            self.use("domain")
+            domain = f"r{self.seed}_{len(self.ddl)}_domain"
+            self.ddl.append(f"CREATE DOMAIN {domain} AS {sql_type}")
+            made.types[name] = domain
         column = made.table.columns[name]
         made.fill[name] = lambda row: row.__setitem__(name, self.time_value(made, column, row))
         return name
+
+    def time_in_key(self, root):
+        """Perhaps the key ends with the time; on PostgreSQL such a table may have a partition per time."""
+        if not root.table.key or not self.chance(0.12):
+            return
+        name = root.times[0]
+        column = root.table.columns[name]
+        column.nullable = False
+        root.table.key = root.identity = root.table.key + [name]
+        self.use("time in the key")
+        if self.pg and not root.uniques and not root.suffix and column.kind != "text" and self.chance(0.6):
+            self.use("partitioned by time")
+            root.suffix = f" PARTITION BY RANGE ({sql_name(name)})"
+            at = self.now - self.pick(0, DAY, 30 * DAY)
+            root.split = at // oracle.unit_of(column, self.unit) if column.kind == "int" else \
+                oracle.show_server(at, column.kind == "timestamptz")
 
     def near(self, cutoff):
         """An instant that may matter for this cutoff."""
@@ -568,7 +593,7 @@ class Round:
             if self.chance(0.1):
                 fraction = fraction[:rng.randrange(1, len(fraction) + 1)]
             if len(fraction) == 6 and self.chance(0.1):
-                fraction += self.pick("0", "000", "000000000000")
+                fraction += self.pick("0", "000", "000000000000", "9", "49999999")
             whole += "." + fraction
         elif self.chance(0.3):
             whole += self.pick(".0", ".000", ".000000", ".000000000")
@@ -713,7 +738,10 @@ class Round:
     # --- names as the contract writes them
 
     def column_ref(self, name):
-        plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name not in ("any",)
+        plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+        if plain and name == name.lower() and self.chance(0.02):
+            self.use("name in other case")
+            return name.upper()
         return name if plain and not self.chance(0.05) else sql_name(name)
 
     def table_ref(self, made):
@@ -961,7 +989,11 @@ class Round:
             if depth < 3:
                 for _ in range(rng.choice([0, 1, 1, 2] if depth == 1 else [0, 1])):
                     self.dependent(made, inner, depth + 1)
+            if depth == 1:
+                self.back(made, inner)
         entry.update(inner)
+        if made.times and not keyless and made.identity:
+            self.sweepable.append((made, inner))
         lists.setdefault("with", []).append(entry if len(entry) > 1 or self.chance(0.2) else ref)
         for (cols, tgts), other_owner, other_lists, rel in others:
             other_lists = lists if other_lists is not None else self.top_lists
@@ -971,6 +1003,27 @@ class Round:
             else:
                 other_lists.setdefault("with", []).append({"ref": text, **inner} if inner
                                                           else text)
+
+    def back(self, made, lists):
+        """Perhaps the root refers to one of its dependents (its latest, say): that is detached before they go."""
+        root = self.root
+        strict = any(made.types[c] not in ("INTEGER", "INT", "TEXT", "REAL") for c in (made.alternate or []) + made.table.key)
+        if not self.chance(0.2) or "STRICT" in root.options and strict:
+            return
+        self.use("root refers to its dependents")
+        foreign = self.chance(0.7)
+        columns, targets = self.refer(root, "latest", made, True, foreign)
+        if foreign:
+            self.constrain(root, columns, made, targets, [None, "SET NULL", "CASCADE"])
+            if self.pg:         # that table comes later, and so do its rows
+                self.last.append("SET CONSTRAINTS ALL IMMEDIATE")
+                self.last.append(f"ALTER TABLE {self.table_sql(root)} ADD {root.foreign_sql.pop()}")
+        whole = [r for r in made.rows if None not in [r[t] for t in targets]]
+        for row in root.rows:
+            one = self.rng.choice(whole) if whole and self.chance(0.5) else None
+            for c, t in zip(columns, targets):
+                row[c] = one[t] if one else None
+        lists.setdefault("detach", []).append(self.ref(root, columns, targets, foreign, made))
 
     # --- conditions
 
@@ -1171,6 +1224,27 @@ class Round:
         self.conditions(policy, root)
         self.policies[f"r{self.seed}.second"] = policy
 
+    def policy_below(self):
+        """A policy for a dependent table on its own, before or after the first."""
+        made, lists = self.rng.choice(self.sweepable)
+        column = made.times[0]
+        policy = {"table": self.table_ref(made), **unshared(lists)}
+        if self.chance(0.5):
+            policy["expires"] = self.column_ref(column)
+        else:
+            policy.update(age=self.column_ref(column), keep=self.span_text(self.pick(1000, 3_600_000, 86_400_000)))
+        if self.unit and made.table.columns[column].kind == "int":
+            policy["unit"] = self.unit
+        elif self.unit:
+            return
+        if self.zone:
+            policy["zone"] = self.zone
+        if self.batch < 10:
+            policy["batch"] = self.batch
+        self.use("policies for root and dependent")
+        name = f"r{self.seed}.below"
+        self.policies = {**self.policies, name: policy} if self.chance(0.5) else {name: policy, **self.policies}
+
     # --- for the engine
 
     def create(self):
@@ -1187,6 +1261,10 @@ class Round:
             lines += [f"UNIQUE ({', '.join(map(sql_name, u))})" for u in m.uniques]
             lines += m.foreign_sql
             out.append(f"CREATE TABLE {self.table_sql(m)} (\n  " + ",\n  ".join(lines) + f"\n){m.suffix}")
+            if hasattr(m, "split"):
+                for i, bounds in enumerate((f"FOR VALUES FROM (MINVALUE) TO ({literal(m.split)})", "DEFAULT")):
+                    part = sql_name(f"r{self.seed}_{self.made.index(m)}_part{i}")
+                    out.append(f"CREATE TABLE {sql_name(m.table.schema)}.{part} PARTITION OF {self.table_sql(m)} {bounds}")
             if getattr(m, "partitioned", False):
                 for i in range(2):
                     part = sql_name(f"r{self.seed}_{self.made.index(m)}_part{i}")

@@ -435,6 +435,7 @@ static void odd_bytes(void **state)
         json_decref(j);
         AUTO(mem_free_p) char *err = NULL;
         AUTO(mem_free_p) char *out = shown(r, false, 0, &err);
+        assert_string_equal(out, "");
         assert_memory_equal(err, "lapse: ", 7);
         err[strlen(err) - 1] = '\0';
         assert_string_equal(err + 7, cases[i].text);
