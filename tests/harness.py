@@ -33,7 +33,6 @@ import contextlib
 import datetime
 import fcntl
 import importlib.util
-import io
 import itertools
 import json
 import os
@@ -254,7 +253,8 @@ class PostgresDatabase(Database):
         self.close()
         try:
             self.script(f"""
-                select pg_terminate_backend(pid) from pg_stat_activity where datname = '{self.name}' and pid <> pg_backend_pid();
+                select pg_terminate_backend(pid) from pg_stat_activity
+                    where datname = '{self.name}' and pid <> pg_backend_pid();
                 do $$ declare s text; begin
                     for s in select nspname from pg_namespace where nspname !~ '^(pg_|information_schema)' loop
                         execute format('drop schema %I cascade', s);
@@ -750,7 +750,6 @@ class _TapResult(unittest.TestResult):
         super().__init__()
         self.number = 0
         self.bad = 0
-        self._failed_part = None
 
     def _line(self, test, trouble=None):
         self.number += 1

@@ -1,6 +1,5 @@
 """How a sweep and a plan behave as commands: batches, names, refusals, output, exit codes."""
 import json
-import re
 import signal
 import time
 
@@ -97,16 +96,15 @@ class Policies(Case):
                 self.assertIn("bb", r.said)
 
     def test_a_refused_policy_does_not_stop_the_others(self):
-        with self.subTest("sweep"):
-            r = self.sweep("""
-                policies:
-                  gone: { table: no_such_table, expires: at_ms }
-                  a:    { table: a, expires: at_ms }
-                """, code=3)
-            self.assertEqual([(p["policy"], p["outcome"]) for p in r.json["policies"]],
-                             [("gone", "refused"), ("a", "done")])
-            self.assertIn("no_such_table", r.policy("gone")["error"])
-            self.left("a", 2)
+        r = self.sweep("""
+            policies:
+              gone: { table: no_such_table, expires: at_ms }
+              a:    { table: a, expires: at_ms }
+            """, code=3)
+        self.assertEqual([(p["policy"], p["outcome"]) for p in r.json["policies"]],
+                         [("gone", "refused"), ("a", "done")])
+        self.assertIn("no_such_table", r.policy("gone")["error"])
+        self.left("a", 2)
 
     def test_a_refused_policy_in_a_plan(self):
         r = self.plan("""
@@ -467,7 +465,7 @@ class RefusedRows(Case):
         self.assertEqual(self.db.rows("select count(*) from t"), self.db.rows("select count(*) from c"))
 
     def test_other_policies_run(self):
-        contract = self.refusing() + "\n  "
+        self.refusing()
         self.given("create table u (id integer primary key, at_ms bigint)")
         self.insert("u", (1, 0))
         r = self.sweep("""
@@ -475,7 +473,6 @@ class RefusedRows(Case):
               t: { table: t, expires: at_ms, with: [c(t_id)] }
               u: { table: u, expires: at_ms }
             """, code=1)
-        del contract
         self.assertEqual(r.policy("u")["rows"], 1)
 
     def test_an_unlisted_trigger_that_deletes_elsewhere_is_the_applications(self):
