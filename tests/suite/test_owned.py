@@ -149,6 +149,50 @@ class With(Case):
             """, gone={"wf": 1, "step": 2})
         self.left("step", 22)
 
+    def test_a_row_that_is_owned_twice_counts_once(self):
+        self.given("""
+            create table r (id integer primary key, at_ms bigint);
+            create table a (id integer primary key, r_id integer references r(id));
+            create table b (id integer primary key, r_id integer references r(id));
+            create table c (id integer primary key, a_id integer references a(id), b_id integer references b(id))""")
+        self.insert("r", (1, 0), (2, MS + 1))
+        self.insert("a", (1, 1), (2, 2))
+        self.insert("b", (1, 1), (2, 2))
+        self.insert("c", (1, 1, 1), (2, 1, 2), (3, 2, 1), (4, 2, 2), (5, None, 1), (6, None, None))
+        self.swept("""
+            policies:
+              r:
+                table: r
+                expires: at_ms
+                with: [ { ref: a(r_id), with: [ c(a_id) ] }, { ref: b(r_id), with: [ c(b_id) ] } ]
+            """, gone={"r": 1, "a": 1, "b": 1, "c": 4})
+        self.left("c", 4, 6)
+
+    def test_tables_that_refer_to_each_other(self):
+        self.given("""
+            create table doc (id integer primary key, current_rev integer, at_ms bigint);
+            create table rev (id integer primary key, doc_id integer references doc(id))""")
+        if self.on_postgres:
+            self.given("alter table doc add foreign key (current_rev) references rev(id)")
+        self.insert("doc", (1, None, 0), (2, None, MS + 1), (3, None, MS + 1))
+        self.insert("rev", (11, 1), (12, 1), (21, 2))
+        self.db.execute("update doc set current_rev = 12 where id = 1")
+        self.db.execute("update doc set current_rev = 21 where id = 2")
+        self.db.execute("update doc set current_rev = 11 where id = 3")
+        self.swept("""
+            policies:
+              doc: { table: doc, expires: at_ms, with: [ { ref: rev(doc_id), detach: [ doc(current_rev) ] } ] }
+            """, gone={"doc": 1, "rev": 2}, detached=...)
+        self.assertEqual(self.db.rows("select id, current_rev from doc order by 1"), [(2, 21), (3, None)])
+
+    def test_a_dependent_shared_by_two_roots(self):
+        self.given("drop table line; drop table log")
+        self.given("create table tag (id integer primary key, wf_a integer references wf(id), wf_b integer references wf(id))")
+        self.insert("wf", *[(n, "done", 0) for n in range(1, 7)])
+        self.insert("tag", *[(n, n, n % 6 + 1) for n in range(1, 7)])
+        self.swept("policies: {wf: {table: wf, expires: at_ms, batch: 1, with: [step(wf_id), tag(wf_a), tag(wf_b)]}}",
+                   gone={"wf": 6, "tag": 6})
+
     def test_an_unlisted_cascade_is_refused(self):
         self.given("""
             create table owner (id integer primary key, at_ms bigint);
