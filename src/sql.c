@@ -205,7 +205,9 @@ static size_t word_length(const char *s)
 
 static int dollar(struct scan *k)
 {
-    size_t tag = 1 + word_length(k->at + 1);
+    size_t tag = 1;
+    while (word_char(k->at[tag]))
+        tag++;
     if (!k->d->dollar_quotes || isdigit((unsigned char)k->at[1]) || k->at[tag] != '$')
         return refuse(k, "has a parameter; only :now is one");
     const char *body = k->at + tag + 1;

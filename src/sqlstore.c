@@ -603,7 +603,10 @@ static void sample_integer(const struct time_column *t, const struct value *v, s
 static void sample_text(const struct time_column *t, const struct value *v, struct time_sample *ret)
 {
     instant ignored;
-    if (v->kind == VALUE_TEXT && when_parse(v->text, v->len, t->zone, &ignored))
+    size_t len = v->kind == VALUE_TEXT ? v->len : 0;
+    while (len && v->text[len - 1] == ' ') /* a char(n) comes padded */
+        len--;
+    if (len && when_parse(v->text, len, t->zone, &ignored))
         return;
     ret->unreadable++;
     set_example(ret, v);
