@@ -242,12 +242,31 @@ class Trees(Case):
 
     def test_the_whole_subtree(self):
         later = MS + 1
-        self.insert("node", (1, None, 0), (2, 1, later), (3, 2, later), (4, 3, None), (5, None, later), (6, 5, later))
+        self.insert("node", (1, None, 0), (2, 1, later), (3, 2, later), (4, 3, later), (5, None, later), (6, 5, later))
         self.insert("att", (1, 1), (2, 4), (3, 4), (4, 6), (5, None))
         r = self.swept(self.TREE, gone={"node": 4, "att": 3})
         self.left("node", 5, 6)
         self.left("att", 4, 5)
         self.assertEqual(r.policy("node")["rows"], 4)
+
+    def test_a_row_without_a_time_holds_the_subtree_back(self):
+        self.insert("node", (1, None, 0), (2, 1, MS + 1), (3, 2, None), (5, None, 0), (6, 5, MS + 1))
+        r = self.swept(self.TREE, gone={"node": 2})
+        self.left("node", 1, 2, 3)
+        self.assertEqual(r.policy("node")["rows"], 2)
+
+    def test_a_row_that_is_held_holds_the_subtree_back(self):
+        self.given("alter table node add column pinned integer")
+        self.insert("node", (1, None, 0, None), (2, 1, MS + 1, None), (3, 2, 0, 1), (5, None, 0, None), (6, 5, 0, 0))
+        self.swept(self.TREE.replace("expires", "hold: {pinned: 1}, expires"), gone={"node": 2})
+        self.left("node", 1, 2, 3)
+
+    def test_a_row_outside_rows_holds_the_subtree_back(self):
+        self.given("alter table node add column state text")
+        self.insert("node", (1, None, 0, "done"), (2, 1, 0, "done"), (3, 2, 0, "running"), (5, None, 0, "done"),
+                    (6, 5, MS + 1, "done"))
+        self.swept(self.TREE.replace("expires", "rows: {state: done}, expires"), gone={"node": 2})
+        self.left("node", 1, 2, 3)
 
     def test_a_due_child_leaves_its_parent(self):
         self.insert("node", (1, None, MS + 1), (2, 1, 0), (3, 2, MS + 1))
