@@ -29,6 +29,8 @@ class Input(Case):
                     self.assertTrue(r.said.strip(), "nothing was said")
                     self.assertNotIn(PASSWORD, r.said)
                     self.assertNotIn(Postgres.PASSWORD, r.said)
+                    if not json and r.code in (2, 5):
+                        self.assertEqual(r.out, "", "a command that could not begin has no result to show")
 
 
 class Files(Input, SqliteTest):
