@@ -436,6 +436,7 @@ int sqlite_inspect(struct store *s, const struct table_names *names, struct fact
     AUTO(facts_free_p) struct facts *f = facts_new();
     f->ignores_case = true;
     f->booleans_are_integers = true;
+    f->fkeys_act_at_once = true;
     f->create_index = "CREATE INDEX";
     if (fill((struct sql_store *)s, names, f, e))
         return -1;

@@ -91,6 +91,7 @@ struct facts {
     size_t n_tables;
     bool folds_lower;           /* bare names also match in lower case (PostgreSQL) */
     bool ignores_case;          /* names match in any case (SQLite) */
+    bool fkeys_act_at_once;     /* foreign keys act row by row, inside a statement (SQLite, MariaDB) */
     bool booleans_are_integers; /* true and false stand for 1 and 0 in integer columns (SQLite, MariaDB) */
     const char *create_index;   /* "CREATE INDEX" or "CREATE INDEX CONCURRENTLY" */
     const char *default_schema; /* where an unqualified name was found first; NULL: no schemas */

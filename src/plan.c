@@ -81,6 +81,13 @@ static bool need_key(struct making *m, const struct table *t, struct place at)
 {
     if (t->n_key)
         return true;
+    for (size_t i = 0; i < t->n_indexes; i++)
+        if (t->indexes[i].primary && t->indexes[i].columns[0]) {
+            complain(m, at, "add a unique index over NOT NULL columns of other types",
+                     "the primary key of '%s' (%s %s, …) is of a type that cannot tell rows apart here",
+                     t->print, t->indexes[i].columns[0]->name, t->indexes[i].columns[0]->sql_type);
+            return false;
+        }
     complain(m, at, "add a primary key, or a unique index over NOT NULL columns",
              "table '%s' has no key that tells its rows apart", t->print);
     return false;
@@ -385,6 +392,22 @@ static bool need_text(struct making *m, const struct column *c, const char *what
     return false;
 }
 
+/* A prefix of an enum's labels is those labels. */
+static bool labels_with(struct making *m, const struct column *c, const struct scalar *v, struct expr *any)
+{
+    struct expr *in = expr_new(m, EXPR_IN);
+    in->column = c;
+    in->values = arena_alloc(m->arena, c->n_labels * sizeof(*in->values));
+    for (size_t i = 0; i < c->n_labels; i++)
+        if (strncmp(c->labels[i], v->text, strlen(v->text)) == 0)
+            in->values[in->n_values++] = text_value(c->labels[i]);
+    if (in->n_values)
+        add_kid(m, any, in);
+    else
+        complain_label(m, c, v);
+    return in->n_values > 0;
+}
+
 /* column is one of values: NULL and prefixes take a comparison of their own. NULL on an error. */
 static const struct expr *one_of(struct making *m, const struct column *c, const struct scalar *values,
                                  size_t n)
@@ -397,6 +420,8 @@ static const struct expr *one_of(struct making *m, const struct column *c, const
         const struct scalar *v = &values[i];
         if (v->null)
             add_kid(m, any, on_column(m, EXPR_IS_NULL, c));
+        else if (v->prefix && c->type == TYPE_ENUM)
+            ok &= labels_with(m, c, v, any);
         else if (v->prefix && need_text(m, c, "a prefix", v->at))
             add_kid(m, any, compare_value(m, EXPR_PREFIX, CMP_EQ, c, text_value(v->text)));
         else if (v->prefix || !typed_value(m, c, v, &in->values[in->n_values]))
@@ -771,6 +796,24 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
     return x;
 }
 
+/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held and has a
+ * time. A row below a due one goes with it however young it is, but not against this. */
+static const struct expr *may_ever_go(struct making *m)
+{
+    const struct plan *p = m->plan;
+    struct expr *all = expr_new(m, EXPR_AND), *some = expr_new(m, EXPR_OR);
+    add_kid(m, all, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
+    add_kid(m, all, p->hold);
+    for (size_t i = 0; i < p->n_times; i++) {
+        struct expr *readable = expr_new(m, EXPR_TIME_READABLE);
+        readable->time = p->times[i];
+        add_kid(m, all, readable);
+        add_kid(m, some, on_column(m, EXPR_NOT_NULL, p->times[i].column));
+    }
+    add_kid(m, all, simplest(some));
+    return simplest(all);
+}
+
 /* True where a row of this node must wait: for an `after` row, for an owned row outside its `where`, or
  * because an owned row must wait. NULL: it never does. */
 static const struct expr *waits(struct making *m, const struct node *n)
@@ -787,9 +830,13 @@ static const struct expr *waits(struct making *m, const struct node *n)
         if (why->n_kids)
             add_kid(m, any, exists(m, kid->table, &kid->join, simplest(why)));
     }
-    for (size_t i = 0; i < n->n_grow; i++)
-        if (n->grow_where[i])
-            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, n->grow_where[i])));
+    for (size_t i = 0; i < n->n_grow; i++) {
+        struct expr *allowed = expr_new(m, EXPR_AND);
+        add_kid(m, allowed, n->grow_where[i]);
+        add_kid(m, allowed, n == &m->plan->root ? may_ever_go(m) : NULL);
+        if (allowed->n_kids)
+            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, simplest(allowed))));
+    }
     if (!any->n_kids || !n->n_grow)
         return simplest(any);
     struct expr *below = expr_new(m, EXPR_SUBTREE_EXISTS);

@@ -205,7 +205,9 @@ static size_t word_length(const char *s)
 
 static int dollar(struct scan *k)
 {
-    size_t tag = 1 + word_length(k->at + 1);
+    size_t tag = 1;
+    while (word_char(k->at[tag]))
+        tag++;
     if (!k->d->dollar_quotes || isdigit((unsigned char)k->at[1]) || k->at[tag] != '$')
         return refuse(k, "has a parameter; only :now is one");
     const char *body = k->at + tag + 1;
@@ -737,6 +739,20 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
     in_own_set(s, d, THIS, n);
 }
 
+void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n)
+{
+    struct writer w = {.s = s, .d = d};
+    sql_delete_set(s, d, n);
+    for (size_t i = 0; i < n->n_grow; i++) {
+        char row[ALIAS_SIZE];
+        add(s, " AND NOT EXISTS (SELECT 1");
+        from(s, d, n->table, new_alias(&w, row));
+        add(s, " WHERE ");
+        join_columns(&w, &n->grow[i], row, THIS);
+        add(s, ")");
+    }
+}
+
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
 {
     count_of(s, d, n->table);
@@ -892,17 +908,27 @@ static bool loses_rows(const struct plan *p, const struct table *t)
     return false;
 }
 
-static bool detached(struct writer *w, const struct node *n, const struct table *t, bool begun)
+/* References to be emptied: one count per detachment, since a row may lose several. */
+static bool detached(struct writer *w, const struct plan *p, const struct node *n, const struct table *t,
+                     bool begun)
 {
     for (size_t i = 0; i < n->n_detach; i++) {
         if (n->detach[i].table != t)
             continue;
-        add(w->s, begun ? " OR " : "");
+        add(w->s, begun ? " + (SELECT count(*)" : "(SELECT count(*)");
+        from(w->s, w->d, t, THIS);
+        add(w->s, " WHERE ");
         within(w->s, w->d, THIS, n->detach[i].join.child, n->detach[i].join.n, n, n->detach[i].join.parent);
+        if (loses_rows(p, t)) {
+            add(w->s, " AND (");
+            goes(w, &p->root, NULL, t, false);
+            add(w->s, ") IS NOT TRUE");
+        }
+        add(w->s, ")");
         begun = true;
     }
     for (size_t i = 0; i < n->n_kids; i++)
-        begun = detached(w, &n->kids[i], t, begun);
+        begun = detached(w, p, &n->kids[i], t, begun);
     return begun;
 }
 
@@ -921,18 +947,8 @@ void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
         add(s, "),\n");
     }
     for (size_t i = 0; i < p->n_detach_slots; i++) {
-        const struct table *t = p->detach_slots[i];
-        add(s, "(SELECT count(*)");
-        from(s, d, t, THIS);
-        add(s, " WHERE (");
-        detached(&w, &p->root, t, false);
-        add(s, ")");
-        if (loses_rows(p, t)) {
-            add(s, " AND (");
-            goes(&w, &p->root, NULL, t, false);
-            add(s, ") IS NOT TRUE");
-        }
-        add(s, "),\n");
+        detached(&w, p, &p->root, p->detach_slots[i], false);
+        add(s, ",\n");
     }
     add(s, "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)");
 }

@@ -111,6 +111,8 @@ void sql_kids_spared(struct stmt *s, const struct dialect *d, const struct plan 
 void sql_grow_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *n,
                      size_t way, int frontier);
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
+/* Only those of the set to which no row of the table refers any more by a way down. */
+void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
 /* Reading. */

@@ -391,23 +391,54 @@ static int delete_leaf(struct sql_store *s, const struct plan *p, const struct n
     return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
 }
 
-/* Rows of a set, by key. Fewer than the set holds may be right (a row that two ways lead to went the first
- * time), so ask whether any is still there. */
-static int delete_set(struct sql_store *s, const struct node *n, struct slice *ret, struct err *e)
+static int count_set(struct sql_store *s, const struct node *n, int64_t *ret, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    int64_t gone, left;
+    sql_set_left(&st, s->engine->dialect, n);
+    return query_number(s, &st, ret, e);
+}
+
+/* The subtree from its leaves up, where a foreign key would otherwise act on rows of the same statement:
+ * refuse them, or delete them uncounted. Ends with the first pass that finds no leaf: what is left then are
+ * cycles, which go at once. */
+static int delete_tree(struct sql_store *s, const struct node *n, int64_t *gone, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t leaves, cycles, counted;
+    sql_delete_leaves(&st, s->engine->dialect, n);
+    do {
+        if (s->engine->execute(s, &st, &leaves, e) < 0)
+            return -1;
+        *gone += leaves;
+    } while (leaves);
+    if (count_set(s, n, &cycles, e) < 0)
+        return -1;
+    *gone += cycles;
+    sql_delete_set(&st, s->engine->dialect, n);
+    return cycles ? s->engine->execute(s, &st, &counted, e) : 0;
+}
+
+static int delete_rows(struct sql_store *s, const struct node *n, int64_t *gone, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_delete_set(&st, s->engine->dialect, n);
+    return s->engine->execute(s, &st, gone, e);
+}
+
+/* Rows of a set, by key. Fewer than the set holds may be right (a row that two ways lead to went the first
+ * time), so ask whether any is still there. */
+static int delete_set(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
+                      struct err *e)
+{
+    bool tree = n->n_grow && p->facts->fkeys_act_at_once;
+    int64_t gone = 0, left = 0;
     int64_t found = (int64_t)s->sets[n->set].rows.n_rows;
     if (!found)
         return 0;
-    sql_delete_set(&st, s->engine->dialect, n);
-    if (s->engine->execute(s, &st, &gone, e) < 0)
+    if ((tree ? delete_tree(s, n, &gone, e) : delete_rows(s, n, &gone, e)) < 0)
         return -1;
     ret->gone[n->slot] += gone;
-    if (gone == found)
-        return 0;
-    sql_set_left(&st, s->engine->dialect, n);
-    if (query_number(s, &st, &left, e) < 0)
+    if ((tree || gone != found) && count_set(s, n, &left, e) < 0)
         return -1;
     return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
 }
@@ -426,7 +457,7 @@ static int erase(struct sql_store *s, const struct plan *p, const struct node *n
     for (size_t i = 0; i < n->n_detach; i++)
         if (run_detachment(s, p, n, &n->detach[i], ret, e) < 0)
             return -1;
-    return delete_set(s, n, ret, e);
+    return delete_set(s, p, n, ret, e);
 }
 
 int sqlstore_slice(struct store *store, const struct plan *p, const struct cursor *from, int64_t most,
@@ -597,7 +628,10 @@ static void sample_integer(const struct time_column *t, const struct value *v, s
 static void sample_text(const struct time_column *t, const struct value *v, struct time_sample *ret)
 {
     instant ignored;
-    if (v->kind == VALUE_TEXT && when_parse(v->text, v->len, t->zone, &ignored))
+    size_t len = v->kind == VALUE_TEXT ? v->len : 0;
+    while (len && v->text[len - 1] == ' ') /* a char(n) comes padded */
+        len--;
+    if (len && when_parse(v->text, len, t->zone, &ignored))
         return;
     ret->unreadable++;
     set_example(ret, v);
