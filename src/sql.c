@@ -702,10 +702,26 @@ void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan 
     }
 }
 
-void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n)
+void sql_kids_left(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                   const struct node *n, bool inside)
 {
+    struct writer w = writer_for(s, d, p);
     count_of(s, d, n->table);
     refers_to(s, d, THIS, &n->join, parent, parent->set);
+    if (inside && n->where) {
+        add(s, " AND ");
+        expression(&w, THIS, n->where);
+    }
+}
+
+void sql_set_waiting(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    struct writer w = writer_for(s, d, p);
+    count_of(s, d, p->root.table);
+    in_own_set(s, d, THIS, &p->root);
+    add(s, " AND NOT (");
+    expression(&w, THIS, p->free_);
+    add(s, ")");
 }
 
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n)
@@ -978,6 +994,18 @@ void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, s
     expression(&w, THIS, p->matches);
     add(s, " LIMIT ");
     sql_bind_integer(s, d, most);
+}
+
+void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+               const struct expr *x)
+{
+    char row[ALIAS_SIZE];
+    struct writer w = writer_for(s, d, p);
+    new_alias(&w, row);
+    add(s, "SELECT 1");
+    from(s, d, t, row);
+    add(s, " WHERE ");
+    expression(&w, row, x);
 }
 
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is)

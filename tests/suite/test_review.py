@@ -1,0 +1,185 @@
+"""Odd schemas and contracts that once deleted what they must not, half of something, or more than they said."""
+import time
+
+from harness import *
+
+FAR = MS + DAY
+
+
+@every_engine
+class PutBack(Case):
+    """A trigger that puts back what was deleted: the row stays whole, and is not counted."""
+
+    def setUp(self):
+        super().setUp()
+        self.given("""
+            create table t (id integer primary key, at_ms bigint);
+            create table c (id integer primary key, t_id integer);
+            """)
+        self.insert("t", (1, 0), (2, 0))
+        self.insert("c", (11, 1), (21, 2))
+
+    def after_delete(self, table, columns, when, kind="trigger", timing=""):
+        values = ", ".join(f"old.{c}" for c in columns)
+        if self.on_postgres:
+            self.given(f"""
+                create function again() returns trigger language plpgsql as
+                $$ begin insert into {table} values ({values}); return null; end $$;
+                create {kind} again after delete on {table} {timing} for each row when ({when})
+                execute function again();
+                """)
+        else:
+            self.given(f"create trigger again after delete on {table} when {when} "
+                       f"begin insert into {table} values ({values}); end;")
+
+    def refused(self, contract):
+        r = self.swept(contract, gone={"t": 1, "c": 1}, same_plan=False, code=1)
+        self.assertEqual([s["key"] for s in r.policy("t")["skipped"]], ["id=1"])
+        self.left("t", 1)
+        self.left("c", 11)
+
+    def test_a_row_comes_back(self):
+        self.after_delete("t", ("id", "at_ms"), "old.id = 1")
+        self.refused("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}")
+
+    def test_an_owned_row_comes_back(self):
+        self.after_delete("c", ("id", "t_id"), "old.id = 11")
+        self.refused("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}")
+
+    def test_a_row_comes_back_when_constraints_are_checked(self):
+        if not self.on_postgres:
+            return
+        self.after_delete("t", ("id", "at_ms"), "old.id = 1", "constraint trigger", "deferrable initially deferred")
+        self.refused("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}")
+
+    def test_a_detached_row_is_attached_again(self):
+        if self.on_postgres:
+            self.given("""
+                create function again() returns trigger language plpgsql as
+                $$ begin update c set t_id = old.t_id where id = old.id; return null; end $$;
+                create trigger again after update on c for each row when (old.id = 11 and new.t_id is null)
+                execute function again();
+                """)
+        else:
+            self.given("create trigger again after update on c when old.id = 11 and new.t_id is null "
+                       "begin update c set t_id = old.t_id where id = old.id; end;")
+        r = self.sweep("policies: {t: {table: t, expires: at_ms, detach: [c(t_id)]}}", code=1)
+        self.assertEqual([s["key"] for s in r.policy("t")["skipped"]], ["id=1"])
+        self.left("t", 1)
+        self.assertEqual(self.db.rows("select id, t_id from c order by id"), [(11, 1), (21, None)])
+
+
+class SqliteKeys(Case, SqliteTest):
+    def test_an_owned_row_without_a_key_keeps_its_owner(self):
+        self.given("""
+            create table t (id integer primary key, at_ms bigint);
+            create table c (id text primary key, t_id integer);
+            create table d (id integer primary key, c_id text);
+            """)
+        self.insert("t", (1, 0), (2, 0))
+        self.insert("c", ("x", 1), ("y", 2), (None, 2))
+        self.insert("d", (1, "x"), (2, "y"))
+        r = self.sweep("policies: {t: {table: t, expires: at_ms, with: [{ref: c(t_id), with: [d(c_id)]}]}}", code=1)
+        self.assertEqual(r.policy("t")["skipped"][0]["key"], "id=2")
+        self.left("t", 2)
+        self.left("d", 2)
+        self.assertEqual(self.db.rows("select id from c order by 1"), [(None,), ("y",)])
+
+
+class PostgresKeys(Case, PostgresTest):
+    def test_an_index_in_another_collation_is_no_key(self):
+        # 'a' and 'A' are two rows for the index, but one for a comparison with the column
+        self.given("""
+            create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+            create table t (name text collate folded not null, at_ms bigint);
+            create unique index on t (name collate "C");
+            """)
+        self.insert("t", ("a", 0), ("A", FAR))
+        r = self.check("policies: {t: {table: t, expires: at_ms}}", code=3)
+        self.finding(r, "error", "no key that tells its rows apart")
+        with self.untouched():
+            self.sweep("policies: {t: {table: t, expires: at_ms}}", code=3)
+
+
+@every_engine
+class ConditionsOnOtherTables(Case):
+    """A condition on an owned row that names what only the swept table has is not one on the owned row."""
+
+    def setUp(self):
+        super().setUp()
+        self.given("""
+            create table t (id integer primary key, status text, state text, at_ms bigint);
+            create table c (id integer primary key, t_id integer, state text);
+            create table d (id integer primary key, c_id integer);
+            """)
+        self.insert("t", (1, "done", "done", 0))
+        self.insert("c", (1, 1, "open"))
+        self.insert("d", (1, 1))
+
+    def refused(self, keys):
+        contract = f"policies: {{t: {{table: t, expires: at_ms, {keys}}}}}"
+        self.finding(self.check(contract, code=3), "error", "does not accept")
+        with self.untouched():
+            self.sweep(contract, code=3)
+
+    def test_with(self):
+        self.refused("""with: [{ref: c(t_id), where: "status = 'done'", with: [d(c_id)]}]""")
+
+    def test_with_by_the_quoted_name_of_this(self):
+        self.refused("""with: [{ref: c(t_id), where: '"this".state = ''done''', with: [d(c_id)]}]""")
+
+    def test_after(self):
+        self.refused("""after: [{ref: c(t_id), where: "status = 'open'"}]""")
+
+    def test_below_with(self):
+        self.refused("""with: [{ref: c(t_id), with: [{ref: d(c_id), where: "state = 'done'"}]}]""")
+
+
+class OwnedRowsThatChange(Case, PostgresTest):
+    """An owned row leaves its `where` after the judgement, while its lock is waited for: its owner waits."""
+
+    def setUp(self):
+        super().setUp()
+        self.given("""
+            create table t (id int primary key, parent int, state text default 'done', at_ms bigint);
+            create table c (id int primary key, t_id int, state text);
+            create table d (id int primary key, c_id int);
+            """)
+        self.insert("t(id, at_ms)", (1, 0), (2, 0))
+        self.insert("c", (11, 1, "done"), (21, 2, "done"))
+        self.insert("d", (111, 11), (211, 21))
+
+    def changed_meanwhile(self, keys, change, rows=1):
+        other = self.db.connect()
+        with other.cursor() as c:
+            c.execute("begin")
+            c.execute(change)
+            running = Lapse.start(self.db, f"policies: {{t: {{table: t, expires: at_ms, {keys}}}}}",
+                                  "sweep", "--now", NOW, "--json")
+            time.sleep(0.7)
+            c.execute("commit")
+        other.close()
+        r = running.wait()
+        self.assertEqual(r.code, 0, f"exit code of\n{r}")
+        self.assertEqual(r.policy("t")["rows"], rows, f"rows of\n{r}")
+
+    def test_a_row_that_owns_others(self):
+        self.changed_meanwhile("with: [{ref: c(t_id), where: {state: done}, with: [d(c_id)]}]",
+                               "update c set state = 'open' where id = 11")
+        self.left("t", 1)
+        self.left("c", 11)
+        self.left("d", 111)
+
+    def test_a_row_that_owns_nothing(self):
+        self.given("drop table d")
+        self.changed_meanwhile("with: [{ref: c(t_id), where: {state: done}}]",
+                               "update c set state = 'open' where id = 11")
+        self.left("t", 1)
+        self.left("c", 11)
+
+    def test_a_row_of_the_subtree(self):
+        self.given("drop table c; drop table d")
+        self.insert("t", (12, 1, "done", FAR), (22, 2, "done", FAR))
+        self.changed_meanwhile("with: [{ref: t(parent), where: {state: done}}]",
+                               "update t set state = 'open' where id = 12", rows=2)
+        self.left("t", 1, 12)
