@@ -128,6 +128,7 @@ struct scan {
     const char *text; /* whole */
     const char *at;
     instant now;
+    bool escapes; /* E'…\'…' stands before: a string on the next line belongs to it, with its backslashes */
     struct err *e;
 };
 
@@ -162,6 +163,15 @@ static int quoted(struct scan *k, char close, bool backslash)
     return 0;
 }
 
+/* Comments are left out: where one ends then depends on this text alone, not on what else an engine takes
+ * for the end of a line. */
+static void skip_to(struct scan *k, const char *end)
+{
+    if (k->out)
+        text_add(&k->out->sql, " ");
+    k->at = end;
+}
+
 static int block_comment(struct scan *k)
 {
     const char *c = k->at + 2;
@@ -178,16 +188,13 @@ static int block_comment(struct scan *k)
             c++;
         }
     }
-    copy_to(k, c);
+    skip_to(k, c);
     return 0;
 }
 
-/* Copied with a newline behind it, so that it cannot swallow the parenthesis that follows. */
 static void line_comment(struct scan *k)
 {
-    copy_to(k, k->at + strcspn(k->at, "\n"));
-    if (k->out)
-        text_add(&k->out->sql, "\n");
+    skip_to(k, k->at + strcspn(k->at, "\r\n"));
 }
 
 static bool word_char(char c)
@@ -205,7 +212,9 @@ static size_t word_length(const char *s)
 
 static int dollar(struct scan *k)
 {
-    size_t tag = 1 + word_length(k->at + 1);
+    size_t tag = 1;
+    while (word_char(k->at[tag]))
+        tag++;
     if (!k->d->dollar_quotes || isdigit((unsigned char)k->at[1]) || k->at[tag] != '$')
         return refuse(k, "has a parameter; only :now is one");
     const char *body = k->at + tag + 1;
@@ -242,6 +251,7 @@ static int word(struct scan *k, bool after_dot)
     const char *w = k->at;
     if (k->d->backslash_strings && n == 1 && (*w == 'e' || *w == 'E') && w[1] == '\'') {
         copy_to(k, w + 1);
+        k->escapes = true;
         return quoted(k, '\'', true);
     }
     if (n == 4 && !strncasecmp(w, "this", 4) && !after_dot) {
@@ -259,17 +269,18 @@ static int scan_step(struct scan *k, int *depth, bool after_dot)
     const struct dialect *d = k->d;
     char c = *k->at;
     if (c == '\'')
-        return quoted(k, '\'', false);
-    if (c == '"' || (c == '`' && d->backticks))
-        return quoted(k, c, false);
-    if (c == '[' && d->brackets)
-        return quoted(k, ']', false);
+        return quoted(k, '\'', k->escapes);
     if (c == '-' && k->at[1] == '-') {
         line_comment(k);
         return 0;
     }
     if (c == '/' && k->at[1] == '*')
         return block_comment(k);
+    k->escapes = k->escapes && isspace((unsigned char)c);
+    if (c == '"' || (c == '`' && d->backticks))
+        return quoted(k, c, false);
+    if (c == '[' && d->brackets)
+        return quoted(k, ']', false);
     if (c == '$')
         return dollar(k);
     if (c == ':')

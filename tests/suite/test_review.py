@@ -1,4 +1,5 @@
 """Odd schemas and contracts that once deleted what they must not, half of something, or more than they said."""
+import json
 import time
 
 from harness import *
@@ -183,3 +184,39 @@ class OwnedRowsThatChange(Case, PostgresTest):
         self.changed_meanwhile("with: [{ref: t(parent), where: {state: done}}]",
                                "update t set state = 'open' where id = 12", rows=2)
         self.left("t", 1, 12)
+
+
+@every_engine
+class Scanning(Case):
+    """Where a comment or a string ends is the same for lapse and for the database."""
+
+    def setUp(self):
+        super().setUp()
+        self.given("create table t (id integer primary key, kind text, at_ms bigint)")
+        self.insert("t", (1, "x", 0), (2, "x", FAR))
+
+    def contract(self, where):
+        return "policies: " + json.dumps({"t": {"table": "t", "expires": "at_ms", "where": where}})
+
+    def refused(self, where):
+        with self.untouched():
+            r = self.sweep(self.contract(where), code=3)
+        self.assertIn("parenthesis", r.policy("t")["error"])
+
+    def test_a_carriage_return_ends_a_comment(self):
+        self.refused("false --\r) or (true")
+
+    def test_a_string_goes_on_in_the_next_line(self):
+        if not self.on_postgres:
+            return
+        for between in "\n", "--\n", " -- it's\n\t", "/*'*/\n":
+            with self.subTest(between=between):
+                self.refused(f"this.kind = E'a'{between}'\\'' ) or ('' = '' or this.kind = E'b'{between}'\\'")
+
+    def test_comments_are_nothing(self):
+        self.swept(self.contract("this./*it's*/kind --'\r= 'x' --)"), gone={"t": 1})
+
+    def test_a_tagged_string(self):
+        if not self.on_postgres:
+            return
+        self.swept(self.contract("this.kind || ')' = $q$x)$q$"), gone={"t": 1})
