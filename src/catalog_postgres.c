@@ -63,7 +63,8 @@ static const char columns_sql[] =
     "            ELSE '' END,"
     "       a.attnotnull,"
     "       c.collname,"
-    "       t.oid "
+    "       t.oid,"
+    "       a.attgenerated <> '' "
     "FROM pg_catalog.pg_attribute a "
     "JOIN base ON base.declared = a.atttypid "
     "JOIN pg_catalog.pg_type t ON t.oid = base.oid "
@@ -119,6 +120,7 @@ static int read_columns(struct sql_store *s, struct arena *a, const char *oid, s
         c->type = class_of(cell(&r, i, 2));
         c->not_null = is_true(cell(&r, i, 3));
         c->collation = keep(a, cell(&r, i, 4));
+        c->generated = is_true(cell(&r, i, 6));
         if (c->type == TYPE_ENUM && read_labels(s, a, cell(&r, i, 5), c, e) < 0)
             return -1;
     }

@@ -26,6 +26,7 @@ struct column {
                              "public.state" */
     enum type_class type;
     bool not_null;
+    bool generated;        /* computed from other columns: it cannot be set */
     const char *collation; /* NULL: the type has none, or the default */
     const char **labels;   /* TYPE_ENUM */
     size_t n_labels;
