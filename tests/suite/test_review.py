@@ -220,3 +220,107 @@ class Scanning(Case):
         if not self.on_postgres:
             return
         self.swept(self.contract("this.kind || ')' = $q$x)$q$"), gone={"t": 1})
+
+
+@every_engine
+class KeepByValues(Case):
+    """Values that are written differently but are one to the column: the longest duration holds."""
+
+    def test_numbers(self):
+        self.given("create table t (id integer primary key, at_ms bigint, kind integer default 1)")
+        self.insert("t(id, at_ms)", (1, MS - 2 * MINUTE), (2, MS - 25 * HOUR))
+        self.swept("policies: {t: {table: t, age: at_ms, keep: {by: kind, values: {1: 24h, 01: 1m}}}}", gone={"t": 1})
+        self.left("t", 1)
+
+    def test_case(self):
+        if self.on_postgres:
+            self.given("create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        collation = "folded" if self.on_postgres else "nocase"
+        self.given(f"create table t (id integer primary key, at_ms bigint, kind text collate {collation} default 'Failed')")
+        self.insert("t(id, at_ms)", (1, MS - 2 * MINUTE), (2, MS - 25 * HOUR))
+        self.swept("policies: {t: {table: t, age: at_ms, keep: {by: kind, values: {failed: 1m, FAILED: 24h}}}}",
+                   gone={"t": 1})
+        self.left("t", 1)
+
+    def test_case_that_counts(self):
+        self.given("create table t (id integer primary key, at_ms bigint, kind text)")
+        self.insert("t", (1, MS - 2 * MINUTE, "failed"), (2, MS - 2 * MINUTE, "FAILED"))
+        self.swept("policies: {t: {table: t, age: at_ms, keep: {by: kind, values: {failed: 1m, FAILED: 24h}}}}",
+                   gone={"t": 1})
+        self.left("t", 2)
+
+
+@every_engine
+class References(Case):
+    def test_a_generated_column_is_not_detached(self):
+        self.given("""
+            create table t (id integer primary key, at_ms bigint);
+            create table c (id integer primary key, a integer, t_id integer generated always as (a + 0) stored);
+            """)
+        self.insert("t", (1, 0))
+        self.insert("c(id, a)", (1, 1))
+        r = self.check("policies: {t: {table: t, expires: at_ms, detach: [c(t_id)]}}", code=3)
+        self.finding(r, "error", "cannot be detached", "generated")
+
+    def test_floating_point_does_not_belong_to_whole_numbers(self):
+        # as floating point, 2^53 and 2^53 + 1 are one
+        self.given("""
+            create table t (id bigint primary key, at_ms bigint);
+            create table c (id integer primary key, t_id double precision);
+            """)
+        self.insert("t", (2 ** 53 + 1, 0), (2 ** 53, FAR))
+        self.insert("c", (1, 2 ** 53))
+        r = self.check("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}", code=3)
+        self.finding(r, "error", "cannot be compared safely")
+
+    def test_tables_with_the_names_of_key_sets(self):
+        self.given("""
+            create table lapse_set_0 (id integer primary key, at_ms bigint);
+            create table lapse_set_1 (id integer primary key, t_id integer);
+            create table lapse_due (id integer primary key, t_id integer);
+            """)
+        self.insert("lapse_set_0", (1, 0), (2, FAR))
+        self.insert("lapse_set_1", (1, 1), (2, 2))
+        self.insert("lapse_due", (1, 1), (2, 2))
+        self.swept("""
+            policies:
+              t:
+                table: lapse_set_0
+                expires: at_ms
+                with: [ { ref: lapse_set_1(t_id), with: [ lapse_due(t_id) ] } ]
+            """, gone={"lapse_set_0": 1, "lapse_set_1": 1, "lapse_due": 1})
+
+
+@every_engine
+class Patterns(Case):
+    def test_a_pattern_that_ends_in_an_escape_matches_nothing(self):
+        self.given("create table t (id integer primary key, kind text, at_ms bigint)")
+        self.insert("t", (1, "a\\", 0), (2, "a", 0))
+        self.swept(r"policies: {t: {table: t, expires: at_ms, where: {kind: {like: 'a\'}}}}", gone={})
+
+
+class SqliteClasses(Case, SqliteTest):
+    def test_an_owner_that_is_text_does_not_own_a_number(self):
+        self.given("""
+            create table t (id primary key, at_ms bigint);
+            create table c (id integer primary key, t_id integer);
+            """)
+        self.insert("t", ("1", 0), (1, FAR))
+        self.insert("c", (1, 1))
+        self.sweep("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}")
+        self.assertEqual(self.db.rows("select id from t"), [(1,)])
+        self.left("c", 1)
+
+
+class PostgresNames(Case, PostgresTest):
+    def test_an_exact_schema_wins(self):
+        self.given("""
+            create schema a; create schema "A";
+            create table a.t (id int primary key, at_ms bigint, x int);
+            create table "A".t (id int primary key, at_ms bigint, x int);
+            """)
+        self.insert("a.t", (1, 0, None), (2, FAR, 1))
+        self.insert('"A".t', (1, 0, 1), (2, 0, 7))
+        self.sweep("policies: {t: {table: a.t, expires: at_ms, with: [A.t(x)]}}")
+        self.left("a.t", 2)
+        self.left('"A".t', 2)
