@@ -562,16 +562,17 @@ static const struct column *parent_column(const struct table *parent, const stru
     return NULL;
 }
 
-static bool is_number(enum type_class t)
+/* Two of these may be one as floating point, so that is no number among them. */
+static bool is_exact_number(enum type_class t)
 {
-    return t == TYPE_INTEGER || t == TYPE_NUMERIC || t == TYPE_REAL;
+    return t == TYPE_INTEGER || t == TYPE_NUMERIC;
 }
 
 static bool comparable(const struct column *a, const struct column *b)
 {
     if (a->type == TYPE_DYNAMIC || b->type == TYPE_DYNAMIC)
         return true;
-    if (is_number(a->type) && is_number(b->type))
+    if (is_exact_number(a->type) && is_exact_number(b->type))
         return true;
     if (a->type != b->type)
         return false;
@@ -675,7 +676,7 @@ static void add_detachment(struct making *m, struct node *n, const struct ref *r
         return;
     for (size_t i = 0; i < d.join.n; i++) {
         const struct column *c = d.join.child[i];
-        if (c->not_null || table_is_key_column(d.table, c))
+        if (c->not_null || c->generated || table_is_key_column(d.table, c))
             continue;
         d.emptied = arena_push(m->arena, d.emptied, d.n_emptied, sizeof(*d.emptied));
         d.emptied[d.n_emptied++] = c;
@@ -684,7 +685,8 @@ static void add_detachment(struct making *m, struct node *n, const struct ref *r
         AUTO(text_release) struct text print = {0};
         ref_print(ref, &print);
         complain(m, ref->at, "use with (its rows go too) or after (wait until they are gone)",
-                 "'%s' cannot be detached: its columns are NOT NULL or part of its key", text_str(&print));
+                 "'%s' cannot be detached: its columns are NOT NULL, generated or part of its key",
+                 text_str(&print));
         return;
     }
     carry_parents(m, n, &d.join);
@@ -899,6 +901,27 @@ static const struct expr *latest_cutoff(struct making *m)
     return found ? times_before(m, m->policy->inclusive ? CMP_LE : CMP_LT, at) : NULL;
 }
 
+/* Whether values that are written differently are different values of the column. */
+static bool takes_literally(const struct column *c)
+{
+    return c->type == TYPE_ENUM ||
+           (c->type == TYPE_TEXT && !c->collation && strcasecmp(c->sql_type, "text") == 0);
+}
+
+/* 1 and 01, or a and A where case is ignored: a row that several values fit must be old enough for each. */
+static void old_for_each(struct making *m, const struct expr *any, struct expr *bound)
+{
+    for (size_t i = 0; i + 1 < any->n_kids; i++) {
+        const struct expr *value = any->kids[i];
+        struct expr *one = expr_new(m, EXPR_OR);
+        if (value->n_kids < 2) /* a finding says why */
+            continue;
+        add_kid(m, one, not_true(m, value->kids[0]));
+        add_kid(m, one, value->kids[1]);
+        add_kid(m, bound, one);
+    }
+}
+
 /* A duration per value. The widest cutoff stands first, on its own: an index can serve that one. */
 static const struct expr *keep_by(struct making *m)
 {
@@ -923,6 +946,8 @@ static const struct expr *keep_by(struct making *m)
     struct expr *bound = expr_new(m, EXPR_AND);
     add_kid(m, bound, latest_cutoff(m));
     add_kid(m, bound, any);
+    if (k->n_values > 1 && !takes_literally(c))
+        old_for_each(m, any, bound);
     return bound;
 }
 

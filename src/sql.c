@@ -128,6 +128,7 @@ struct scan {
     const char *text; /* whole */
     const char *at;
     instant now;
+    bool escapes; /* E'…\'…' stands before: a string on the next line belongs to it, with its backslashes */
     struct err *e;
 };
 
@@ -162,6 +163,15 @@ static int quoted(struct scan *k, char close, bool backslash)
     return 0;
 }
 
+/* Comments are left out: where one ends then depends on this text alone, not on what else an engine takes
+ * for the end of a line. */
+static void skip_to(struct scan *k, const char *end)
+{
+    if (k->out)
+        text_add(&k->out->sql, " ");
+    k->at = end;
+}
+
 static int block_comment(struct scan *k)
 {
     const char *c = k->at + 2;
@@ -178,16 +188,13 @@ static int block_comment(struct scan *k)
             c++;
         }
     }
-    copy_to(k, c);
+    skip_to(k, c);
     return 0;
 }
 
-/* Copied with a newline behind it, so that it cannot swallow the parenthesis that follows. */
 static void line_comment(struct scan *k)
 {
-    copy_to(k, k->at + strcspn(k->at, "\n"));
-    if (k->out)
-        text_add(&k->out->sql, "\n");
+    skip_to(k, k->at + strcspn(k->at, "\r\n"));
 }
 
 static bool word_char(char c)
@@ -244,6 +251,7 @@ static int word(struct scan *k, bool after_dot)
     const char *w = k->at;
     if (k->d->backslash_strings && n == 1 && (*w == 'e' || *w == 'E') && w[1] == '\'') {
         copy_to(k, w + 1);
+        k->escapes = true;
         return quoted(k, '\'', true);
     }
     if (n == 4 && !strncasecmp(w, "this", 4) && !after_dot) {
@@ -261,17 +269,18 @@ static int scan_step(struct scan *k, int *depth, bool after_dot)
     const struct dialect *d = k->d;
     char c = *k->at;
     if (c == '\'')
-        return quoted(k, '\'', false);
-    if (c == '"' || (c == '`' && d->backticks))
-        return quoted(k, c, false);
-    if (c == '[' && d->brackets)
-        return quoted(k, ']', false);
+        return quoted(k, '\'', k->escapes);
     if (c == '-' && k->at[1] == '-') {
         line_comment(k);
         return 0;
     }
     if (c == '/' && k->at[1] == '*')
         return block_comment(k);
+    k->escapes = k->escapes && isspace((unsigned char)c);
+    if (c == '"' || (c == '`' && d->backticks))
+        return quoted(k, c, false);
+    if (c == '[' && d->brackets)
+        return quoted(k, ']', false);
     if (c == '$')
         return dollar(k);
     if (c == ':')
@@ -704,33 +713,26 @@ void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan 
     }
 }
 
-void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n)
-{
-    count_of(s, d, n->table);
-    refers_to(s, d, THIS, &n->join, parent, parent->set);
-}
-
-static void spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
-                   const struct join *j, const struct expr *where, const struct node *parent, int set)
+void sql_kids_left(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                   const struct node *n, bool inside)
 {
     struct writer w = writer_for(s, d, p);
-    const struct expr otherwise = {.kind = EXPR_NOT_TRUE, .kids = &where, .n_kids = 1};
-    count_of(s, d, t);
-    refers_to(s, d, THIS, j, parent, set);
-    add(s, " AND ");
-    expression(&w, THIS, &otherwise);
+    count_of(s, d, n->table);
+    refers_to(s, d, THIS, &n->join, parent, parent->set);
+    if (inside && n->where) {
+        add(s, " AND ");
+        expression(&w, THIS, n->where);
+    }
 }
 
-void sql_kids_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
-                     const struct node *n)
+void sql_set_waiting(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
-    spared(s, d, p, n->table, &n->join, n->where, parent, parent->set);
-}
-
-void sql_grow_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *n,
-                     size_t way, int frontier)
-{
-    spared(s, d, p, n->table, &n->grow[way], n->grow_where[way], n, frontier);
+    struct writer w = writer_for(s, d, p);
+    count_of(s, d, p->root.table);
+    in_own_set(s, d, THIS, &p->root);
+    add(s, " AND NOT (");
+    expression(&w, THIS, p->free_);
+    add(s, ")");
 }
 
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n)
@@ -1017,6 +1019,18 @@ void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, s
     expression(&w, THIS, p->matches);
     add(s, " LIMIT ");
     sql_bind_integer(s, d, most);
+}
+
+void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+               const struct expr *x)
+{
+    char row[ALIAS_SIZE];
+    struct writer w = writer_for(s, d, p);
+    new_alias(&w, row);
+    add(s, "SELECT 1");
+    from(s, d, t, row);
+    add(s, " WHERE ");
+    expression(&w, row, x);
 }
 
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is)

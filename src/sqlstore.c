@@ -5,10 +5,10 @@
  *   1. pick      lock up to N due rows beyond the cursor, with their whole condition
  *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due
  *   3. gather    top down: the subtree of rows that own rows of their own table, then rows that own others,
- * each locked
+ *                each locked; what a `where` said of them must still hold
  *   4. erase     bottom up: owned rows, then detach what refers to these rows, then the rows themselves, by
- * key
- *   5. settle    deferred constraints speak
+ *                key
+ *   5. settle    deferred constraints and triggers speak; where there are triggers, the rows are still gone
  *
  * Whoever asked for the slice commits it. Wherever fewer rows went than were found, and the rest is still
  * there, a trigger or rule kept it: the slice fails with ERR_REFUSED, so that no row loses what it owns and
@@ -190,15 +190,10 @@ static int kept_by_hooks(struct err *e, int64_t left, const struct table *t, con
                    left == 1 ? "" : "s", t->print, what, left == 1 ? "it" : "them");
 }
 
-/* The judgement saw no such row; another transaction has changed one since. Again: now the root waits. */
-static int none_spared(struct sql_store *s, const struct stmt *st, const struct table *t, struct err *e)
+/* What rows own changed between the judgement and its lock: the whole transaction again, it will find out. */
+static int changed_meanwhile(struct err *e, const struct table *t)
 {
-    int64_t n;
-    if (query_number(s, st, &n, e) < 0)
-        return -1;
-    return n ? err_set(e, ERR_CONFLICT, "%lld row%s of %s changed meanwhile and must stay", (long long)n,
-                       n == 1 ? "" : "s", t->print)
-             : 0;
+    return err_set(e, ERR_CONFLICT, "rows owned through %s changed while they were being locked", t->print);
 }
 
 /* --- the slice --------------------------------------------------------------------------------------------
@@ -274,9 +269,20 @@ static int judge(struct sql_store *s, const struct plan *p, struct err *e)
     return 0;
 }
 
+/* A row without a key could be locked, but not found again: what owns it stays. */
+static int need_keys(const struct rows *rows, const struct table *t, struct err *e)
+{
+    for (size_t i = 0; t->key_may_be_null && i < rows->n_rows; i++)
+        for (size_t k = 0; k < t->n_key; k++)
+            if (row_at(rows, i)[k].kind == VALUE_NULL)
+                return err_set(e, ERR_REFUSED, "a row of %s that goes with it has no key (it is NULL)",
+                               t->print);
+    return 0;
+}
+
 /* One level further down: rows that refer to the frontier and are not in the set yet. */
-static int grow_once(struct sql_store *s, const struct plan *p, const struct node *n, int frontier,
-                     struct known *known, struct err *e)
+static int grow_once(struct sql_store *s, const struct node *n, int frontier, struct known *known,
+                     struct err *e)
 {
     struct rows *set = &s->sets[n->set].rows;
     struct rows next = {.n_columns = n->n_carry};
@@ -286,10 +292,8 @@ static int grow_once(struct sql_store *s, const struct plan *p, const struct nod
         AUTO(rows_release) struct rows found = {0};
         sql_grow(&st, s->engine->dialect, n, way, frontier);
         r = s->engine->query(s, &st, &found, e);
-        if (r == 0 && found.n_rows && n->grow_where[way]) {
-            sql_grow_spared(&st, s->engine->dialect, p, n, way, frontier);
-            r = none_spared(s, &st, n->table, e);
-        }
+        if (r == 0)
+            r = need_keys(&found, n->table, e);
         for (size_t i = 0; r == 0 && i < found.n_rows; i++)
             if (known_add(known, set, row_at(&found, i)))
                 rows_push(&next, row_at(&found, i));
@@ -301,7 +305,7 @@ static int grow_once(struct sql_store *s, const struct plan *p, const struct nod
 
 /* Ends because the set only grows and holds each key once: a level with nothing new is the last, also in a
  * cycle. */
-static int grow(struct sql_store *s, const struct plan *p, const struct node *n, struct err *e)
+static int grow(struct sql_store *s, const struct node *n, struct err *e)
 {
     if (!n->n_grow)
         return 0;
@@ -314,14 +318,14 @@ static int grow(struct sql_store *s, const struct plan *p, const struct node *n,
     for (size_t i = 0; i < s->sets[n->set].rows.n_rows; i++)
         rows_push(&s->sets[frontier].rows, row_at(&s->sets[n->set].rows, i));
     while (s->sets[frontier].rows.n_rows)
-        if (s->engine->load_set(s, frontier, e) < 0 || grow_once(s, p, n, frontier, &known, e) < 0)
+        if (s->engine->load_set(s, frontier, e) < 0 || grow_once(s, n, frontier, &known, e) < 0)
             return -1;
     return 0;
 }
 
-static int gather(struct sql_store *s, const struct plan *p, const struct node *n, struct err *e)
+static int gather(struct sql_store *s, const struct node *n, struct err *e)
 {
-    if (grow(s, p, n, e) < 0 || s->engine->load_set(s, n->set, e) < 0)
+    if (grow(s, n, e) < 0 || s->engine->load_set(s, n->set, e) < 0)
         return -1;
     for (size_t i = 0; i < n->n_kids; i++) {
         const struct node *kid = &n->kids[i];
@@ -332,18 +336,41 @@ static int gather(struct sql_store *s, const struct plan *p, const struct node *
         rows_release(&set->rows);
         set->node = kid;
         sql_pick_kids(&st, s->engine->dialect, n, kid);
-        if (s->engine->query(s, &st, &set->rows, e) < 0)
+        if (s->engine->query(s, &st, &set->rows, e) < 0 || need_keys(&set->rows, kid->table, e) < 0)
             return -1;
         set->rows.n_columns = kid->n_carry;
-        if (kid->where && set->rows.n_rows) {
-            sql_kids_spared(&st, s->engine->dialect, p, n, kid);
-            if (none_spared(s, &st, kid->table, e) < 0)
-                return -1;
-        }
-        if (gather(s, p, kid, e) < 0)
+        if (gather(s, kid, e) < 0)
             return -1;
     }
     return 0;
+}
+
+/* Whether rows are locked, after they were judged, that must satisfy something: a `where`, or, below a row of
+ * the swept table, what the policy asks of its rows. Rows that own nothing are deleted with their `where`
+ * instead. */
+static bool locks_with_where(const struct node *n, bool root)
+{
+    if (root && n->n_grow)
+        return true;
+    for (size_t i = 0; i < n->n_grow; i++)
+        if (n->grow_where[i])
+            return true;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if ((n->kids[i].where && n->kids[i].set >= 0) || locks_with_where(&n->kids[i], false))
+            return true;
+    return false;
+}
+
+static int still_free(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t waiting;
+    if (!p->free_ || !locks_with_where(&p->root, true))
+        return 0;
+    sql_set_waiting(&st, s->engine->dialect, p);
+    if (query_number(s, &st, &waiting, e) < 0)
+        return -1;
+    return waiting ? changed_meanwhile(e, p->root.table) : 0;
 }
 
 static int run_detachment(struct sql_store *s, const struct plan *p, const struct node *n,
@@ -368,6 +395,18 @@ static int run_detachment(struct sql_store *s, const struct plan *p, const struc
     return left ? kept_by_hooks(e, left, t->table, "stayed attached") : 0;
 }
 
+/* Rows that were to go and are still there: not as `where` says any more, or kept. */
+static int kids_stayed(struct sql_store *s, const struct plan *p, const struct node *parent,
+                       const struct node *n, int64_t left, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t inside = left;
+    sql_kids_left(&st, s->engine->dialect, p, parent, n, true);
+    if (n->where && query_number(s, &st, &inside, e) < 0)
+        return -1;
+    return inside ? kept_by_hooks(e, inside, n->table, "stayed") : changed_meanwhile(e, n->table);
+}
+
 /* Rows owned by the parent's set that own nothing themselves. */
 static int delete_leaf(struct sql_store *s, const struct plan *p, const struct node *parent,
                        const struct node *n, struct slice *ret, struct err *e)
@@ -380,15 +419,10 @@ static int delete_leaf(struct sql_store *s, const struct plan *p, const struct n
     ret->gone[n->slot] += gone;
     if (!n->table->delete_hooks && !n->where)
         return 0;
-    sql_kids_left(&st, s->engine->dialect, parent, n);
+    sql_kids_left(&st, s->engine->dialect, p, parent, n, false);
     if (query_number(s, &st, &left, e) < 0)
         return -1;
-    if (left && n->where) {
-        sql_kids_spared(&st, s->engine->dialect, p, parent, n);
-        if (none_spared(s, &st, n->table, e) < 0)
-            return -1;
-    }
-    return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
+    return left ? kids_stayed(s, p, parent, n, left, e) : 0;
 }
 
 static int count_set(struct sql_store *s, const struct node *n, int64_t *ret, struct err *e)
@@ -396,6 +430,14 @@ static int count_set(struct sql_store *s, const struct node *n, int64_t *ret, st
     AUTO(stmt_release) struct stmt st = {0};
     sql_set_left(&st, s->engine->dialect, n);
     return query_number(s, &st, ret, e);
+}
+
+static int set_is_gone(struct sql_store *s, const struct node *n, struct err *e)
+{
+    int64_t left;
+    if (count_set(s, n, &left, e) < 0)
+        return -1;
+    return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
 }
 
 /* The subtree from its leaves up, where a foreign key would otherwise act on rows of the same statement:
@@ -431,16 +473,28 @@ static int delete_set(struct sql_store *s, const struct plan *p, const struct no
                       struct err *e)
 {
     bool tree = n->n_grow && p->facts->fkeys_act_at_once;
-    int64_t gone = 0, left = 0;
+    int64_t gone = 0;
     int64_t found = (int64_t)s->sets[n->set].rows.n_rows;
     if (!found)
         return 0;
     if ((tree ? delete_tree(s, n, &gone, e) : delete_rows(s, n, &gone, e)) < 0)
         return -1;
     ret->gone[n->slot] += gone;
-    if ((tree || gone != found) && count_set(s, n, &left, e) < 0)
-        return -1;
-    return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
+    if (gone > found)
+        return err_set(e, ERR_DATABASE, "%lld keys of %s found %lld rows: the key does not tell rows apart",
+                       (long long)found, n->table->print, (long long)gone);
+    return gone == found && !tree ? 0 : set_is_gone(s, n, e);
+}
+
+/* Once every trigger has run, the deferred ones too: none of them has put a row back. */
+static int stays_gone(struct sql_store *s, const struct node *n, struct err *e)
+{
+    if (n->set < 0 || !s->sets[n->set].rows.n_rows)
+        return 0;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (stays_gone(s, &n->kids[i], e) < 0)
+            return -1;
+    return n->table->delete_hooks ? set_is_gone(s, n, e) : 0;
 }
 
 static int erase(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
@@ -475,9 +529,9 @@ int sqlstore_slice(struct store *store, const struct plan *p, const struct curso
         return -1;
     if (!s->sets[0].rows.n_rows)
         return 0;
-    if (gather(s, p, &p->root, e) < 0 || erase(s, p, &p->root, ret, e) < 0)
+    if (gather(s, &p->root, e) < 0 || still_free(s, p, e) < 0 || erase(s, p, &p->root, ret, e) < 0)
         return -1;
-    return s->engine->settle(s, e);
+    return s->engine->settle(s, e) < 0 ? -1 : stays_gone(s, &p->root, e);
 }
 
 int sqlstore_begin(struct store *store, const struct plan *p, struct err *e)
@@ -683,6 +737,33 @@ static int scan_nodes(const struct dialect *d, const struct node *n, instant now
     return 0;
 }
 
+/* A condition on another table's rows must hold its own there: beside the swept row, a column that only the
+ * swept table has would be taken from that one, and the condition would be about the wrong row. */
+static int accepts_alone(struct sql_store *s, const struct plan *p, const struct table *t,
+                         const struct expr *x, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    if (!x)
+        return 0;
+    sql_alone(&st, s->engine->dialect, p, t, x);
+    return s->engine->accepts(s, &st, e);
+}
+
+static int accepts_nodes(struct sql_store *s, const struct plan *p, const struct node *n, struct err *e)
+{
+    for (size_t i = 0; i < n->n_grow; i++)
+        if (accepts_alone(s, p, n->table, n->grow_where[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < n->n_after; i++)
+        if (n->after[i]->n_kids && accepts_alone(s, p, n->after[i]->table, n->after[i]->kids[0], e) < 0)
+            return -1;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (accepts_alone(s, p, n->kids[i].table, n->kids[i].where, e) < 0 ||
+            accepts_nodes(s, p, &n->kids[i], e) < 0)
+            return -1;
+    return 0;
+}
+
 int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
 {
     struct sql_store *s = of(store);
@@ -698,6 +779,8 @@ int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
         sql_count(&st, d, p);
         r = s->engine->accepts(s, &st, e);
     }
+    if (r == 0)
+        r = accepts_nodes(s, p, &p->root, e);
     s->engine->rollback(s);
     return r;
 }

@@ -12,7 +12,7 @@
 
 enum {
     READ_LOCK_TIMEOUT_MS = 10000, /* other sweepers may write back to back: a reader gets its turn late */
-    STEPS_BETWEEN_LOOKS = 2000, /* instructions of SQLite's machine between two looks at the clock */
+    STEPS_BETWEEN_LOOKS = 2000,   /* instructions of SQLite's machine between two looks at the clock */
 };
 
 struct sqlite_store {
