@@ -182,12 +182,22 @@ static int block_comment(struct scan *k)
     return 0;
 }
 
-/* Copied with a newline behind it, so that it cannot swallow the parenthesis that follows. */
-static void line_comment(struct scan *k)
+static bool is_comment(const char *s)
 {
-    copy_to(k, k->at + strcspn(k->at, "\n"));
+    return (s[0] == '-' && s[1] == '-') || (s[0] == '/' && s[1] == '*');
+}
+
+/* Copied with a newline behind it, so that it cannot swallow the parenthesis that follows. A carriage return
+ * ends it on some engines and not on others, so that what follows could be read in two ways. */
+static int line_comment(struct scan *k)
+{
+    size_t len = strcspn(k->at, "\n"), carriage = strcspn(k->at, "\r");
+    if (carriage + 1 < len)
+        return refuse(k, "has a carriage return inside a comment");
+    copy_to(k, k->at + len);
     if (k->out)
         text_add(&k->out->sql, "\n");
+    return 0;
 }
 
 static bool word_char(char c)
@@ -205,7 +215,9 @@ static size_t word_length(const char *s)
 
 static int dollar(struct scan *k)
 {
-    size_t tag = 1 + word_length(k->at + 1);
+    size_t tag = 1;
+    while (word_char(k->at[tag]))
+        tag++;
     if (!k->d->dollar_quotes || isdigit((unsigned char)k->at[1]) || k->at[tag] != '$')
         return refuse(k, "has a parameter; only :now is one");
     const char *body = k->at + tag + 1;
@@ -264,12 +276,8 @@ static int scan_step(struct scan *k, int *depth, bool after_dot)
         return quoted(k, c, false);
     if (c == '[' && d->brackets)
         return quoted(k, ']', false);
-    if (c == '-' && k->at[1] == '-') {
-        line_comment(k);
-        return 0;
-    }
-    if (c == '/' && k->at[1] == '*')
-        return block_comment(k);
+    if (is_comment(k->at))
+        return c == '-' ? line_comment(k) : block_comment(k);
     if (c == '$')
         return dollar(k);
     if (c == ':')
@@ -296,9 +304,10 @@ int sql_condition(struct stmt *s, const struct dialect *d, const char *alias, co
     /* Every step consumes at least one character, or fails. */
     while (*k.at) {
         char first = *k.at;
+        bool blank = isspace((unsigned char)first) || is_comment(k.at);
         if (scan_step(&k, &depth, after_dot) < 0)
             return -1;
-        if (!isspace((unsigned char)first)) {
+        if (!blank) {
             after_dot = first == '.';
             empty = false;
         }
