@@ -929,6 +929,7 @@ static const struct expr *keep_by(struct making *m)
     const struct column *c = find_column(m, m->plan->root.table, &k->column, k->at);
     if (!c)
         return NULL;
+    size_t before = error_count(m);
     struct expr *any = expr_new(m, EXPR_OR);
     struct scalar *all = arena_alloc(m->arena, (k->n_values ? k->n_values : 1) * sizeof(*all));
     for (size_t i = 0; i < k->n_values; i++) {
@@ -938,6 +939,8 @@ static const struct expr *keep_by(struct making *m)
         add_kid(m, one, older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text));
         add_kid(m, any, one);
     }
+    if (error_count(m) > before)
+        return NULL;
     struct expr *rest = expr_new(m, EXPR_AND);
     if (k->n_values)
         add_kid(m, rest, not_true(m, one_of(m, c, all, k->n_values)));
@@ -1007,6 +1010,12 @@ static const struct expr *keep_column(struct making *m)
     return all;
 }
 
+static void no_bound(struct making *m)
+{
+    complain(m, m->policy->at, "give it one of: expires, age with keep",
+             "policy '%s' has no bound that this version can run", m->policy->name);
+}
+
 static const struct expr *bound(struct making *m)
 {
     const struct policy *pol = m->policy;
@@ -1025,8 +1034,7 @@ static const struct expr *bound(struct making *m)
     case KEEP_NONE:
         break;
     }
-    complain(m, pol->at, "give it one of: expires, age with keep",
-             "policy '%s' has no bound that this version can run", pol->name);
+    no_bound(m);
     return NULL;
 }
 
@@ -1035,6 +1043,8 @@ static bool resolve_times(struct making *m)
     const struct policy *pol = m->policy;
     struct plan *p = m->plan;
     size_t n = pol->expires.text ? 1 : pol->n_age;
+    if (!n)
+        no_bound(m);
     p->times = arena_alloc(m->arena, (n ? n : 1) * sizeof(*p->times));
     bool ok = n > 0, counts = false;
     for (size_t i = 0; i < n; i++) {

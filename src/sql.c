@@ -192,6 +192,11 @@ static int block_comment(struct scan *k)
     return 0;
 }
 
+static bool is_comment(const char *s)
+{
+    return (s[0] == '-' && s[1] == '-') || (s[0] == '/' && s[1] == '*');
+}
+
 static void line_comment(struct scan *k)
 {
     skip_to(k, k->at + strcspn(k->at, "\r\n"));
@@ -307,9 +312,10 @@ int sql_condition(struct stmt *s, const struct dialect *d, const char *alias, co
     /* Every step consumes at least one character, or fails. */
     while (*k.at) {
         char first = *k.at;
+        bool blank = isspace((unsigned char)first) || is_comment(k.at);
         if (scan_step(&k, &depth, after_dot) < 0)
             return -1;
-        if (!isspace((unsigned char)first)) {
+        if (!blank) {
             after_dot = first == '.';
             empty = false;
         }

@@ -663,10 +663,19 @@ static void set_example(struct time_sample *ret, const struct value *v)
     memcpy(ret->example, text_str(&t), len);
 }
 
+/* PostgreSQL gives whole numbers as texts; SQLite keeps in a column of whole numbers any text that is none.
+ */
+static bool is_whole(const struct value *v)
+{
+    if (v->kind != VALUE_TEXT)
+        return v->kind == VALUE_INTEGER;
+    size_t sign = v->text[0] == '-';
+    return v->len > sign && strspn(v->text + sign, "0123456789") == v->len - sign;
+}
+
 static void sample_integer(const struct time_column *t, const struct value *v, struct time_sample *ret)
 {
-    bool text_number = v->kind == VALUE_TEXT && t->column->type == TYPE_INTEGER; /* PostgreSQL gives text */
-    if (v->kind != VALUE_INTEGER && !text_number) {
+    if (!is_whole(v)) {
         ret->unreadable++;
         set_example(ret, v);
         return;
@@ -729,14 +738,6 @@ static int scan_conditions(const struct dialect *d, const struct expr *x, instan
     return 0;
 }
 
-static int scan_nodes(const struct dialect *d, const struct node *n, instant now, struct err *e)
-{
-    for (size_t i = 0; i < n->n_kids; i++)
-        if (scan_conditions(d, n->kids[i].where, now, e) < 0 || scan_nodes(d, &n->kids[i], now, e) < 0)
-            return -1;
-    return 0;
-}
-
 /* A condition on another table's rows must hold its own there: beside the swept row, a column that only the
  * swept table has would be taken from that one, and the condition would be about the wrong row. */
 static int accepts_alone(struct sql_store *s, const struct plan *p, const struct table *t,
@@ -768,7 +769,8 @@ int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
 {
     struct sql_store *s = of(store);
     const struct dialect *d = s->engine->dialect;
-    if (scan_conditions(d, p->due, p->now, e) < 0 || scan_nodes(d, &p->root, p->now, e) < 0)
+    /* Conditions of owned rows are in there too: they say what a row waits for. */
+    if (scan_conditions(d, p->due, p->now, e) < 0)
         return -1;
     AUTO(stmt_release) struct stmt st = {0};
     sql_probe(&st, d, p);

@@ -256,12 +256,12 @@ static int batch_once(struct run *r, struct slice *s, struct err *e)
 static void pass_in_batches(struct run *r, int64_t started)
 {
     while (!r->finished) {
-        AUTO(slice_release) struct slice s;
-        struct err e = ERR_INIT;
         if (asked_to_stop(r)) {
             stop(r);
             return;
         }
+        AUTO(slice_release) struct slice s;
+        struct err e = ERR_INIT;
         slice_init(&s, r->plan);
         if (batch_once(r, &s, &e) < 0)
             recover(r, &s, &e);
@@ -304,13 +304,13 @@ static void all_in_one(struct run *r, int64_t started)
 {
     const struct store_ops *ops = r->store->ops;
     for (int tries = 0; !r->finished;) {
-        AUTO(slice_release) struct slice all;
-        struct err e = ERR_INIT;
-        size_t skipped = r->out->n_skipped;
         if (asked_to_stop(r)) {
             stop(r);
             return;
         }
+        AUTO(slice_release) struct slice all;
+        struct err e = ERR_INIT;
+        size_t skipped = r->out->n_skipped;
         slice_init(&all, r->plan);
         cursor_release(&r->cursor);
         r->most = r->batch;

@@ -1,146 +1,15 @@
 /* check: what a plan and hand-made facts say: foreign keys, access, references, indexes, coverage, order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "world.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "check.h"
 #include "check_parts.h"
 
-struct world {
-    struct arena *arena;
-    struct facts *facts;
-    struct contract *contract;
-    struct plan *plan;
-    struct findings findings;
-};
-
-static int setup(void **state)
-{
-    struct world *w = mem_alloc(sizeof(*w));
-    w->arena = arena_new();
-    w->facts = facts_new();
-    w->facts->folds_lower = true;
-    w->facts->default_schema = "public";
-    w->facts->create_index = "CREATE INDEX CONCURRENTLY";
-    w->findings.arena = w->arena;
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    plan_free(w->plan);
-    contract_free(w->contract);
-    facts_free(w->facts);
-    arena_free(w->arena);
-    mem_free_p(state);
-    return 0;
-}
-
-/* --- facts by hand ---------------------------------------------------------------------------- */
-
-/* "a, b" -> its words. */
-static const char **words(struct arena *a, const char *list, size_t *ret_n)
-{
-    const char **found = NULL;
-    size_t n = 0;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        found = arena_push(a, found, n, sizeof(*found));
-        found[n++] = arena_strndup(a, s, len);
-        s += len;
-        s += strspn(s, ", ");
-    }
-    *ret_n = n;
-    return found;
-}
-
-static const struct column **columns_of(struct world *w, const struct table *t, const char *list, size_t *n)
-{
-    const char **names = words(w->arena, list, n);
-    const struct column **found = arena_alloc(w->arena, (*n + 1) * sizeof(*found));
-    for (size_t i = 0; i < *n; i++)
-        assert_non_null(found[i] = column_named(t, names[i]));
-    return found;
-}
-
-static enum type_class type_by_name(const char *name)
-{
-    size_t len = strlen(name);
-    if (len > 3 && !strcmp(name + len - 3, "_at"))
-        return TYPE_TIMESTAMPTZ;
-    return !strcmp(name, "state") || !strcmp(name, "kind") ? TYPE_TEXT : TYPE_INTEGER;
-}
-
-/* Columns named *_at are instants, state and kind are texts, the others integers. */
-static struct table *add_table(struct world *w, const char *schema, const char *name, const char *columns,
-                               const char *key)
-{
-    struct facts *f = w->facts;
-    struct table *t = arena_alloc(f->arena, sizeof(*t));
-    size_t n;
-    const char **names = words(f->arena, columns, &n);
-    t->columns = arena_alloc(f->arena, n * sizeof(*t->columns));
-    for (size_t i = 0; i < n; i++)
-        t->columns[i] = (struct column){.name = names[i], .sql_type = "x", .type = type_by_name(names[i])};
-    t->n_columns = n;
-    t->schema = schema;
-    t->bare = schema && strcmp(schema, "public") == 0;
-    t->name = name;
-    t->print = schema ? arena_printf(f->arena, "%s.%s", schema, name) : name;
-    t->may_select = t->may_delete = t->may_update = true;
-    t->key = columns_of(w, t, key, &t->n_key);
-    f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(struct table *));
-    f->tables[f->n_tables++] = t;
-    return t;
-}
-
-static void add_index(struct world *w, struct table *t, const char *columns, const char *predicate)
-{
-    struct index x = {.name = "x", .partial = predicate != NULL, .predicate = predicate};
-    x.columns = columns_of(w, t, columns, &x.n_columns);
-    t->indexes = arena_push(w->arena, t->indexes, t->n_indexes, sizeof(x));
-    t->indexes[t->n_indexes++] = x;
-}
-
-static void add_fkey(struct world *w, const struct table *child, const char *columns, struct table *parent,
-                     const char *targets, enum on_delete action)
-{
-    struct fkey k = {
-        .name = "k", .child_schema = child->schema, .child_table = child->name, .action = action};
-    k.child_columns = words(w->arena, columns, &k.n);
-    k.parent_columns = words(w->arena, targets, &k.n);
-    parent->fkeys_in = arena_push(w->arena, parent->fkeys_in, parent->n_fkeys_in, sizeof(k));
-    parent->fkeys_in[parent->n_fkeys_in++] = k;
-}
-
-/* --- running it ------------------------------------------------------------------------------- */
-
-static void parse(struct world *w, const char *yaml)
-{
-    struct mistakes mistakes = {0};
-    struct err e = ERR_INIT;
-    if (contract_parse("lapse.yaml", yaml, strlen(yaml), &w->contract, &mistakes, &e))
-        fail_msg("%s: %s", yaml, mistakes.n ? mistakes.list[0].text : e.text);
-    mistakes_release(&mistakes);
-}
-
 /* The policy's own keys, in flow style. */
 static void check(struct world *w, const char *keys, bool thorough)
 {
-    AUTO(text_release) struct text yaml = {0};
-    text_addf(&yaml, "store: sqlite:x\npolicies:\n  p: { %s }\n", keys);
-    parse(w, text_str(&yaml));
-    w->plan = plan_make(&w->contract->policies[0], w->facts, 0, &w->findings);
-    if (!w->plan)
-        fail_msg("no plan: %s", w->findings.list[0].what);
-    check_plan(w->plan, thorough, &w->findings);
+    check_plan(make_plan(w, keys, 0), thorough, &w->findings);
 }
 
 static const struct finding *find(struct world *w, enum finding_level level, const char *what)
@@ -623,7 +492,7 @@ static void findings_are_ordered(void **state)
         assert_int_equal(f->list[i].what[0], 'a' + (int)i);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
 {

@@ -1,0 +1,886 @@
+/* sql: conditions written by people, and the statements of plans, word by word in both dialects. No database:
+ * the suites on real ones say whether they are right. */
+#include "world.h"
+
+#include "store_postgres.h"
+#include "store_sqlite.h"
+
+/* --- conditions ------------------------------------------------------------------------------- */
+
+#define NOW (INT64_C(1718452800) * US_PER_S) /* 2024-06-15T12:00:00Z */
+
+/* What becomes of a condition, with `this` written as row. = is: as it was. A text that begins with ! is what
+ * the condition is refused with. */
+static const struct {
+    const char *sql, *postgres, *sqlite;
+} conditions[] = {
+    /* clang-format off */
+    /* this, wherever it stands */
+    {"this.a > 1", "row.a > 1", "row.a > 1"},
+    {"1 < this.a", "1 < row.a", "1 < row.a"},
+    {"THIS.a = This.b", "row.a = row.b", "row.a = row.b"},
+    {"f(this)", "f(row)", "f(row)"},
+    {"(this).a", "(row).a", "(row).a"},
+    {"this . a = 1", "row . a = 1", "row . a = 1"},
+    {"-this.a<this.b", "-row.a<row.b", "-row.a<row.b"},
+    {"this", "row", "row"},
+    {"a.this = 1", "=", "="},
+    {"a . this = 1", "=", "="},
+    {"a./* the column */this = this.a", "a./* the column */this = row.a", "a./* the column */this = row.a"},
+    {"a.-- the column\nthis = 1", "a. \nthis = 1", "a. \nthis = 1"},
+    {"\"this\".a = 1", "=", "="},
+    {"this_one = thisone", "=", "="},
+    {"x$this = 1", "=", "="},
+    {"éthis = 1", "=", "="},
+    {"this.a /* this */ = 1", "row.a /* this */ = 1", "row.a /* this */ = 1"},
+    {"exists (select 1 from t where t.x = this.id)", "exists (select 1 from t where t.x = row.id)",
+     "exists (select 1 from t where t.x = row.id)"},
+    {"1.this", "1.this", "1.this"},
+    /* :now */
+    {":now > this.at", "$1{2024-06-15 12:00:00.000000+00}::timestamp with time zone > row.at",
+     "?1{2024-06-15 12:00:00.000} > row.at"},
+    {"a<:NOW", "a<$1{2024-06-15 12:00:00.000000+00}::timestamp with time zone", "a<?1{2024-06-15 12:00:00.000}"},
+    {"f(:now,:now)",
+     "f($1{2024-06-15 12:00:00.000000+00}::timestamp with time zone,"
+     "$2{2024-06-15 12:00:00.000000+00}::timestamp with time zone)",
+     "f(?1{2024-06-15 12:00:00.000},?2{2024-06-15 12:00:00.000})"},
+    {":now", "$1{2024-06-15 12:00:00.000000+00}::timestamp with time zone", "?1{2024-06-15 12:00:00.000}"},
+    {"':now' = \":now\"", "=", "="},
+    {"1 /* :now */ -- :now", "1    ", "1    "},
+    {"a::text = 'x'", "=", "="},
+    {"f(a := 1)", "=", "="},
+    {"a[1:2] = b", "=", "="},
+    {"a < :nowhere", "!has a parameter that is not :now at character 5", "!has a parameter that is not :now at character 5"},
+    {"a < :x", "!has a parameter that is not :now at character 5", "!has a parameter that is not :now at character 5"},
+    /* other parameters */
+    {"a = $1", "!has a parameter; only :now is one at character 5", "!has a parameter; only :now is one at character 5"},
+    {"a = $x", "!has a parameter; only :now is one at character 5", "!has a parameter; only :now is one at character 5"},
+    {"a ? 'key'", "=", "!has a parameter; only :now is one at character 3"},
+    {"a = ?1", "=", "!has a parameter; only :now is one at character 5"},
+    /* strings and names */
+    {"a = 'it''s ; ) ('", "=", "="},
+    {"a = ''", "=", "="},
+    {"a = 'x", "!has a string that is not closed at character 5", "!has a string that is not closed at character 5"},
+    {"a = '''", "!has a string that is not closed at character 5", "!has a string that is not closed at character 5"},
+    {"\"a;)\" = \"b\"\"c\"", "=", "="},
+    {"\"a = 1", "!has a quoted name that is not closed at character 1", "!has a quoted name that is not closed at character 1"},
+    {"`a;` = 1", "!has a ';', but must be one expression, at character 3", "="},
+    {"`a = 1", "=", "!has a quoted name that is not closed at character 1"},
+    {"[a;)] = 1", "!has a ';', but must be one expression, at character 3", "="},
+    {"[a = 1", "=", "!has a quoted name that is not closed at character 1"},
+    {"a = E'it\\'s ;)'", "=", "!has a ';', but must be one expression, at character 13"},
+    {"a = e'\\\\'", "=", "="},
+    {"a = e'\\'", "!has a string that is not closed at character 6", "="},
+    {"a = '\\'", "=", "="},
+    {"a = 'x\\' or 'y'", "=", "="},
+    {"name'\\'", "=", "="},
+    /* dollar quotes */
+    {"a = $$it's ;)$$", "=", "!has a parameter; only :now is one at character 5"},
+    {"a = $t$ $$ ; $x$ $t$", "=", "!has a parameter; only :now is one at character 5"},
+    {"a = $t$ x $t", "!has a dollar-quoted string that is not closed at character 5",
+     "!has a parameter; only :now is one at character 5"},
+    {"a = $$x", "!has a dollar-quoted string that is not closed at character 5",
+     "!has a parameter; only :now is one at character 5"},
+    {"a = $1$x$1$", "!has a parameter; only :now is one at character 5", "!has a parameter; only :now is one at character 5"},
+    {"a$b$c = 1", "=", "="},
+    /* comments */
+    {"a = 1 -- it's ) ;", "a = 1  ", "a = 1  "},
+    {"a = 1 -- one\n and b = 2", "a = 1  \n and b = 2", "a = 1  \n and b = 2"},
+    {"a = 1 -- one\r\n", "a = 1  \r\n", "a = 1  \r\n"},
+    {"a = 1 -- one\r) or (1 = 1", "!closes a parenthesis that it did not open at character 14",
+     "!closes a parenthesis that it did not open at character 14"},
+    {"a -1", "=", "="},
+    {"a /* it's ) ; */ = 1", "=", "="},
+    {"a /* one", "!has a comment that is not closed at character 3", "!has a comment that is not closed at character 3"},
+    {"a /* /* */ */ = 1", "=", "="},
+    {"a /* /* */ = 1", "!has a comment that is not closed at character 3", "="},
+    {"a /* /* */ ) */ = 1", "=", "!closes a parenthesis that it did not open at character 12"},
+    {"a = 1 /*", "!has a comment that is not closed at character 7", "!has a comment that is not closed at character 7"},
+    {"a /*/ = 1", "!has a comment that is not closed at character 3", "!has a comment that is not closed at character 3"},
+    /* what would leave the parentheses it stands in */
+    {"a = 1; delete from t", "!has a ';', but must be one expression, at character 6",
+     "!has a ';', but must be one expression, at character 6"},
+    {"a = 1) or (b = 1", "!closes a parenthesis that it did not open at character 6",
+     "!closes a parenthesis that it did not open at character 6"},
+    {"(a = 1", "!leaves a parenthesis open at character 7", "!leaves a parenthesis open at character 7"},
+    {")(", "!closes a parenthesis that it did not open at character 1",
+     "!closes a parenthesis that it did not open at character 1"},
+    {"((a) = (b))", "=", "="},
+    {"", "!is empty at character 1", "!is empty at character 1"},
+    {" \n\t", "!is empty at character 4", "!is empty at character 4"},
+    {"-- nothing", "!is empty at character 11", "!is empty at character 11"},
+    {"/* nothing */ ", "!is empty at character 15", "!is empty at character 15"},
+    /* clang-format on */
+};
+
+/* A statement with the value of each placeholder behind it in braces. */
+static void show(const struct stmt *s, char mark, struct text *out)
+{
+    for (const char *c = text_str(&s->sql); *c; c++) {
+        text_add_n(out, c, 1);
+        size_t n = 0;
+        if (*c == mark)
+            for (; c[1] >= '0' && c[1] <= '9'; c++) {
+                text_add_n(out, c + 1, 1);
+                n = n * 10 + (size_t)(c[1] - '0');
+            }
+        if (!n || n > s->n_params)
+            continue;
+        const struct param *p = &s->params[n - 1];
+        if (p->set >= 0)
+            text_addf(out, "{set %d.%zu}", p->set, p->set_column);
+        else if (p->value.kind == VALUE_INTEGER)
+            text_addf(out, "{%lld}", (long long)p->value.integer);
+        else
+            text_addf(out, "{%.*s}", (int)p->value.len, p->value.text);
+    }
+}
+
+static void check_condition(const struct dialect *d, char mark, const char *sql, const char *expected)
+{
+    AUTO(stmt_release) struct stmt s = {0};
+    AUTO(text_release) struct text out = {0};
+    struct err e = ERR_INIT, again = ERR_INIT;
+    int r = sql_condition(&s, d, "row", sql, NOW, &e);
+    if (r < 0)
+        text_addf(&out, "!%s", e.text + strlen("the condition "));
+    else
+        show(&s, mark, &out);
+    if (strcmp(text_str(&out), expected[0] == '=' ? sql : expected) != 0)
+        fail_msg("%s: became: %s", sql, text_str(&out));
+    /* only looking at it says the same */
+    assert_int_equal(e.kind, r < 0 ? ERR_USAGE : ERR_NONE);
+    assert_int_equal(sql_condition(NULL, d, "row", sql, NOW, &again), r);
+    assert_string_equal(again.text, e.text);
+}
+
+static void conditions_are_copied_or_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(conditions); i++) {
+        check_condition(&dialect_postgres, '$', conditions[i].sql, conditions[i].postgres);
+        check_condition(&dialect_sqlite, '?', conditions[i].sql, conditions[i].sqlite);
+    }
+}
+
+/* --- statements ------------------------------------------------------------------------------- */
+
+static void begin(struct text *out, const char *what)
+{
+    text_addf(out, "%s%s: ", out->len ? "\n" : "", what);
+}
+
+struct writing {
+    const struct dialect *d;
+    const struct plan *plan;
+    struct stmt s;
+    struct text *out;
+};
+
+static void written(struct writing *w, const char *what)
+{
+    begin(w->out, what);
+    show(&w->s, w->d == &dialect_sqlite ? '?' : '$', w->out);
+}
+
+static void write_below(struct writing *w, const struct node *n)
+{
+    for (size_t i = 0; i < n->n_grow; i++) {
+        sql_grow(&w->s, w->d, n, i, w->plan->n_sets);
+        written(w, "grow");
+    }
+    for (size_t i = 0; i < n->n_kids; i++) {
+        const struct node *kid = &n->kids[i];
+        if (kid->set >= 0) {
+            sql_pick_kids(&w->s, w->d, n, kid);
+            written(w, "pick kids");
+            write_below(w, kid);
+        } else {
+            sql_delete_kids(&w->s, w->d, w->plan, n, kid);
+            written(w, "delete kids");
+            sql_kids_left(&w->s, w->d, w->plan, n, kid, false);
+            written(w, "kids left");
+        }
+    }
+    for (size_t i = 0; i < n->n_detach; i++) {
+        sql_detach(&w->s, w->d, w->plan, n, &n->detach[i], false);
+        written(w, "detach");
+        if (plan_has_set(w->plan, n->detach[i].table)) {
+            sql_detach(&w->s, w->d, w->plan, n, &n->detach[i], true);
+            written(w, "detach inside");
+        }
+        sql_detach_left(&w->s, w->d, n, &n->detach[i]);
+        written(w, "detach left");
+    }
+    sql_delete_set(&w->s, w->d, n);
+    written(w, "delete");
+    sql_set_left(&w->s, w->d, n);
+    written(w, "left");
+}
+
+static void write_later_pick(struct writing *w)
+{
+    const struct plan *p = w->plan;
+    struct cursor from = {.set = true, .n = p->n_order};
+    from.values = mem_alloc(p->n_order * sizeof(*from.values));
+    for (size_t i = 0; i < p->n_order; i++)
+        from.values[i] = p->order[i]->type == TYPE_TEXT
+                             ? (struct value){.kind = VALUE_TEXT, .text = "x", .len = 1}
+                             : (struct value){.kind = VALUE_INTEGER, .integer = 7};
+    sql_pick(&w->s, w->d, p, &from, 100);
+    written(w, "pick after");
+    mem_free_p(&from.values);
+}
+
+static void write_slice(struct writing *w)
+{
+    const struct cursor start = {0};
+    sql_pick(&w->s, w->d, w->plan, &start, 100);
+    written(w, "pick");
+    if (w->plan->judge_again) {
+        sql_judge(&w->s, w->d, w->plan);
+        written(w, "judge");
+    }
+    write_below(w, &w->plan->root);
+}
+
+static void write_counts(struct writing *w)
+{
+    sql_count(&w->s, w->d, w->plan);
+    written(w, "count");
+    sql_kept(&w->s, w->d, w->plan);
+    written(w, "kept");
+}
+
+static void write_looks(struct writing *w)
+{
+    sql_probe(&w->s, w->d, w->plan);
+    written(w, "probe");
+    sql_remaining(&w->s, w->d, w->plan, 10);
+    written(w, "remaining");
+    sql_sample(&w->s, w->d, w->plan, 0, 50);
+    written(w, "sample");
+    sql_has(&w->s, w->d, w->plan->root.table, w->plan->matches);
+    written(w, "has");
+}
+
+static void add_tables(struct world *w, const char *schema)
+{
+    w->facts->folds_lower = schema != NULL;
+    w->facts->ignores_case = schema == NULL;
+    struct table *jobs = add_table(
+        w, schema, "jobs",
+        "id:integer!, parent_id:integer, code:text, state:text, at_ms:integer, seen_ms:integer, ok:integer",
+        "id");
+    struct table *step = add_table(w, schema, "step", "id:integer!, job_id:integer, state:text", "id");
+    add_table(w, schema, "part", "step_id:integer!, nr:integer!, label:text", "step_id, nr");
+    add_table(w, schema, "log", "job_code:text, note:text", "");
+    add_table(w, schema, "Odd \"t", "a \"1:integer!, b:text!, up_a:integer, up_b:text, at_s:integer",
+              "a \"1, b");
+    add_fkey(w, step, "job_id", jobs, "id", ON_DELETE_NO_ACTION);
+    add_index(w, jobs, "state, at_ms", NULL);
+}
+
+static void check_statements(const char *schema, const struct dialect *d, void (*write)(struct writing *),
+                             const char *keys, const char *expected)
+{
+    void *state = NULL;
+    world_setup(&state);
+    struct world *w = state;
+    AUTO(text_release) struct text out = {0};
+    add_tables(w, schema);
+    struct writing writing = {.d = d, .plan = make_plan(w, keys, NOW), .out = &out};
+    write(&writing);
+    stmt_release(&writing.s);
+    world_teardown(&state);
+    if (strcmp(text_str(&out), expected) != 0)
+        fail_msg("%s became:\n%s\nwanted:\n%s", keys, text_str(&out), expected);
+}
+
+static const struct {
+    const char *keys;
+    void (*write)(struct writing *);
+    const char *postgres, *sqlite;
+} statements[] = {
+    /* clang-format off */
+    {"table: jobs, expires: at_ms, rows: { state: [a, 'x*', null] }",
+     write_slice,
+     /* PostgreSQL */
+     "pick: SELECT this.\"id\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (this.\"state\" LIKE $2{x%}::text OR"
+     " this.\"state\" IS NULL OR this.\"state\" = $3{a}::text))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $4{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
+     /* SQLite */
+     "pick: SELECT this.\"id\", this.\"id\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (this.\"state\""
+     " GLOB ?2{x*} OR this.\"state\" IS NULL OR this.\"state\" = ?3{a}))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?4{100}\n"
+     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+    {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
+     write_later_pick,
+     /* PostgreSQL */
+     "pick after: SELECT this.\"id\", this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))"
+     " AND (this.\"state\", this.\"at_ms\", this.\"id\") > ($4{x}::text, $5{7}::integer, $6{7}::integer)\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT $7{100}::bigint FOR UPDATE OF this SKIP LOCKED",
+     /* SQLite */
+     "pick after: SELECT this.\"id\", this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
+     " (?2{a}, ?3{b})) AND (this.\"state\", this.\"at_ms\", this.\"id\") > (?4{x}, ?5{7}, ?6{7})\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT ?7{100}"},
+    {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
+     write_looks,
+     /* PostgreSQL */
+     "probe: SELECT 1 FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT 1\n"
+     "remaining: SELECT count(*) FROM (SELECT 1 FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT $4{10}::bigint) AS lapse_rows\n"
+     "sample: SELECT this.\"at_ms\" FROM \"public\".\"jobs\" AS this WHERE this.\"at_ms\" IS NOT NULL AND"
+     " this.\"state\" IN ($1{a}::text, $2{b}::text) LIMIT $3{50}::bigint\n"
+     "has: SELECT 1 FROM \"public\".\"jobs\" AS this WHERE this.\"state\" IN ($1{a}::text, $2{b}::text) LIMIT 1",
+     /* SQLite */
+     "probe: SELECT 1 FROM \"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
+     " (?2{a}, ?3{b}))\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT 1\n"
+     "remaining: SELECT count(*) FROM (SELECT 1 FROM \"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
+     " (?2{a}, ?3{b}))\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT ?4{10}) AS lapse_rows\n"
+     "sample: SELECT this.\"at_ms\" FROM \"jobs\" AS this WHERE this.\"at_ms\" IS NOT NULL AND this.\"state\" IN"
+     " (?1{a}, ?2{b}) LIMIT ?3{50}\n"
+     "has: SELECT 1 FROM \"jobs\" AS this WHERE this.\"state\" IN (?1{a}, ?2{b}) LIMIT 1"},
+    {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
+     write_counts,
+     /* PostgreSQL */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", this.\"at_ms\"::numeric * 1000 FROM"
+     " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN"
+     " ($2{a}::text, $3{b}::text))),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     " lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (true)),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= $1{1718452800000}::bigint) AND FALSE),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= $2{1718452800000}::bigint) AND FALSE)\n"
+     " FROM \"public\".\"jobs\" AS this WHERE this.\"state\" IN ($3{a}::text, $4{b}::text)",
+     /* SQLite */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN"
+     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM \"jobs\""
+     " AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " this.\"state\" IN (?2{a}, ?3{b}))),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " FALSE),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= ?2{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " FALSE)\n"
+     " FROM \"jobs\" AS this WHERE this.\"state\" IN (?3{a}, ?4{b})"},
+    {"table: jobs, age: [at_ms, seen_ms], keep: 1h, with: [{ ref: step(job_id), where: { state: done }, with: [part(step_id)] }, 'log(job_code) -> (code)'], hold: { ok: 0 }",
+     write_slice,
+     /* PostgreSQL */
+     "pick: SELECT this.\"id\", this.\"code\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $1{1718449200000}::bigint)) AND (this.\"seen_ms\" IS"
+     " NULL OR (this.\"seen_ms\" < $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT NULL OR"
+     " this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $3{0}::integer) IS NOT TRUE AND (EXISTS (SELECT 1"
+     " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" ="
+     " $4{done}::text) IS NOT TRUE)) IS NOT TRUE)\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $5{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "judge: SELECT this.\"id\", this.\"code\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $2{1718449200000}::bigint)) AND (this.\"seen_ms\" IS"
+     " NULL OR (this.\"seen_ms\" < $3{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT NULL OR"
+     " this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $4{0}::integer) IS NOT TRUE AND (EXISTS (SELECT 1"
+     " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" ="
+     " $5{done}::text) IS NOT TRUE)) IS NOT TRUE)\n"
+     "pick kids: SELECT this.\"id\" FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
+     " 0.0}::integer[]) FOR UPDATE OF this\n"
+     "delete kids: DELETE FROM \"public\".\"part\" AS this WHERE this.\"step_id\" = ANY($1{set 1.0}::integer[])\n"
+     "kids left: SELECT count(*) FROM \"public\".\"part\" AS this WHERE this.\"step_id\" = ANY($1{set"
+     " 1.0}::integer[])\n"
+     "delete: DELETE FROM \"public\".\"step\" AS this WHERE this.\"id\" = ANY($1{set 1.0}::integer[])\n"
+     "left: SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"id\" = ANY($1{set 1.0}::integer[])\n"
+     "delete kids: DELETE FROM \"public\".\"log\" AS this WHERE this.\"job_code\" = ANY($1{set 0.1}::text[])\n"
+     "kids left: SELECT count(*) FROM \"public\".\"log\" AS this WHERE this.\"job_code\" = ANY($1{set"
+     " 0.1}::text[])\n"
+     "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
+     /* SQLite */
+     "pick: SELECT this.\"id\", this.\"code\", this.\"id\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") ="
+     " 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND"
+     " typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL))"
+     " AND (this.\"ok\" = ?3{0}) IS NOT TRUE AND (EXISTS (SELECT 1 FROM \"step\" AS lapse_1 WHERE"
+     " lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?4{done}) IS NOT TRUE)) IS NOT TRUE)\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?5{100}\n"
+     "judge: SELECT this.\"id\", this.\"code\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") ="
+     " 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND"
+     " typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL))"
+     " AND (this.\"ok\" = ?3{0}) IS NOT TRUE AND (EXISTS (SELECT 1 FROM \"step\" AS lapse_1 WHERE"
+     " lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?4{done}) IS NOT TRUE)) IS NOT TRUE)\n"
+     "pick kids: SELECT this.\"id\" FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0)\n"
+     "delete kids: DELETE FROM \"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
+     "kids left: SELECT count(*) FROM \"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_1)\n"
+     "delete: DELETE FROM \"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
+     "left: SELECT count(*) FROM \"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
+     "delete kids: DELETE FROM \"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM temp.lapse_set_0)\n"
+     "kids left: SELECT count(*) FROM \"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM"
+     " temp.lapse_set_0)\n"
+     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+    {"table: jobs, age: [at_ms, seen_ms], keep: 1h, with: [{ ref: step(job_id), where: { state: done }, with: [part(step_id)] }, 'log(job_code) -> (code)'], hold: { ok: 0 }",
+     write_counts,
+     /* PostgreSQL */
+     "count: WITH RECURSIVE lapse_due(c0, c1, t) AS (SELECT this.\"id\", this.\"code\","
+     " GREATEST(this.\"at_ms\"::numeric * 1000, this.\"seen_ms\"::numeric * 1000) FROM \"public\".\"jobs\" AS"
+     " this WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $1{1718449200000}::bigint)) AND"
+     " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT"
+     " NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $3{0}::integer) IS NOT TRUE AND (EXISTS"
+     " (SELECT 1 FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\""
+     " = $4{done}::text) IS NOT TRUE)) IS NOT TRUE)),\n"
+     "lapse_set_0(c0, c1) AS (SELECT c0, c1 FROM lapse_due),\n"
+     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM \"public\".\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0"
+     " FROM lapse_set_0))\n"
+     "SELECT (SELECT count(*) FROM \"public\".\"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
+     " lapse_set_1)),\n"
+     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_1)),\n"
+     "(SELECT count(*) FROM \"public\".\"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM"
+     " lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (true AND true)),\n"
+     "count(*) FILTER (WHERE ((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $1{1718449200000}::bigint)) AND"
+     " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT"
+     " NULL OR this.\"seen_ms\" IS NOT NULL)) AND NOT ((this.\"ok\" = $3{0}::integer) IS NOT TRUE)),\n"
+     "count(*) FILTER (WHERE ((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $4{1718449200000}::bigint)) AND"
+     " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < $5{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT"
+     " NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $6{0}::integer) IS NOT TRUE AND NOT ((EXISTS"
+     " (SELECT 1 FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\""
+     " = $7{done}::text) IS NOT TRUE)) IS NOT TRUE))\n"
+     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     /* SQLite */
+     "count: WITH RECURSIVE lapse_due(c0, c1, t) AS (SELECT this.\"id\", this.\"code\", lapse_latest(CASE"
+     " typeof(this.\"at_ms\") WHEN 'integer' THEN max(-9223372036854775, min(9223372036854775,"
+     " this.\"at_ms\")) * 1000 END, CASE typeof(this.\"seen_ms\") WHEN 'integer' THEN max(-9223372036854775,"
+     " min(9223372036854775, this.\"seen_ms\")) * 1000 END) FROM \"jobs\" AS this WHERE (((this.\"at_ms\" IS"
+     " NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND"
+     " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND typeof(this.\"seen_ms\") ="
+     " 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = ?3{0})"
+     " IS NOT TRUE AND (EXISTS (SELECT 1 FROM \"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND"
+     " (lapse_1.\"state\" = ?4{done}) IS NOT TRUE)) IS NOT TRUE)),\n"
+     "lapse_set_0(c0, c1) AS (SELECT c0, c1 FROM lapse_due),\n"
+     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " lapse_set_0))\n"
+     "SELECT (SELECT count(*) FROM \"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM lapse_set_1)),\n"
+     "(SELECT count(*) FROM \"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_1)),\n"
+     "(SELECT count(*) FROM \"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null') AND typeof(this.\"seen_ms\")"
+     " IN ('integer', 'null'))),\n"
+     "count(*) FILTER (WHERE ((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND"
+     " typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" <"
+     " ?2{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR"
+     " this.\"seen_ms\" IS NOT NULL)) AND NOT ((this.\"ok\" = ?3{0}) IS NOT TRUE)),\n"
+     "count(*) FILTER (WHERE ((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < ?4{1718449200000} AND"
+     " typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" <"
+     " ?5{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR"
+     " this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = ?6{0}) IS NOT TRUE AND NOT ((EXISTS (SELECT 1 FROM"
+     " \"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?7{done}) IS NOT"
+     " TRUE)) IS NOT TRUE))\n"
+     " FROM \"jobs\" AS this WHERE TRUE"},
+    {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
+     write_slice,
+     /* PostgreSQL */
+     "pick: SELECT this.\"id\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (EXISTS (WITH RECURSIVE lapse_1(\"id\") AS"
+     " (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS lapse_2 JOIN lapse_1 ON"
+     " (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"public\".\"jobs\" AS lapse_3 ON"
+     " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4 WHERE"
+     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = $2{done}::text) IS NOT TRUE) OR EXISTS"
+     " (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
+     " (lapse_5.\"ok\" = $3{1}::integer) IS NOT TRUE)))) IS NOT TRUE)\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $4{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "judge: SELECT this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND ((this.\"at_ms\" <= $2{1718452800000}::bigint) AND (EXISTS (WITH RECURSIVE lapse_1(\"id\") AS"
+     " (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS lapse_2 JOIN lapse_1 ON"
+     " (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"public\".\"jobs\" AS lapse_3 ON"
+     " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4 WHERE"
+     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = $3{done}::text) IS NOT TRUE) OR EXISTS"
+     " (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
+     " (lapse_5.\"ok\" = $4{1}::integer) IS NOT TRUE)))) IS NOT TRUE)\n"
+     "grow: SELECT this.\"id\" FROM \"public\".\"jobs\" AS this WHERE this.\"parent_id\" = ANY($1{set"
+     " 1.0}::integer[]) FOR UPDATE OF this\n"
+     "delete kids: DELETE FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set 0.0}::integer[])"
+     " AND this.\"state\" = $2{done}::text\n"
+     "kids left: SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
+     " 0.0}::integer[])\n"
+     "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
+     /* SQLite */
+     "pick: SELECT this.\"id\", this.\"id\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (WITH"
+     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"jobs\" AS lapse_2 JOIN"
+     " lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"jobs\" AS lapse_3 ON"
+     " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4 WHERE lapse_4.\"job_id\""
+     " = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"jobs\" AS"
+     " lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = ?3{1}) IS NOT TRUE)))) IS NOT"
+     " TRUE)\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?4{100}\n"
+     "judge: SELECT this.\"id\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (WITH"
+     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"jobs\" AS lapse_2 JOIN"
+     " lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"jobs\" AS lapse_3 ON"
+     " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4 WHERE lapse_4.\"job_id\""
+     " = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"jobs\" AS"
+     " lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = ?3{1}) IS NOT TRUE)))) IS NOT"
+     " TRUE)\n"
+     "grow: SELECT this.\"id\" FROM \"jobs\" AS this WHERE this.\"parent_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_1)\n"
+     "delete kids: DELETE FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM temp.lapse_set_0)"
+     " AND this.\"state\" = ?1{done}\n"
+     "kids left: SELECT count(*) FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0)\n"
+     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+    {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
+     write_counts,
+     /* PostgreSQL */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", this.\"at_ms\"::numeric * 1000 FROM"
+     " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (EXISTS (WITH"
+     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS"
+     " lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN"
+     " \"public\".\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM"
+     " \"public\".\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" ="
+     " $2{done}::text) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE"
+     " lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = $3{1}::integer) IS NOT TRUE)))) IS NOT"
+     " TRUE)),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due\n"
+     "UNION SELECT lapse_6.\"id\" FROM \"public\".\"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
+     " (lapse_6.\"parent_id\" = lapse_up.c0))\n"
+     "SELECT (SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (true)),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= $1{1718452800000}::bigint) AND FALSE),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= $2{1718452800000}::bigint) AND NOT ((EXISTS (WITH RECURSIVE"
+     " lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS lapse_2 JOIN"
+     " lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"public\".\"jobs\" AS"
+     " lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4"
+     " WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = $3{done}::text) IS NOT TRUE) OR"
+     " EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
+     " (lapse_5.\"ok\" = $4{1}::integer) IS NOT TRUE)))) IS NOT TRUE))\n"
+     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     /* SQLite */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN"
+     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM \"jobs\""
+     " AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " (EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"jobs\""
+     " AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"jobs\""
+     " AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4 WHERE"
+     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1"
+     " FROM \"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = ?3{1}) IS NOT"
+     " TRUE)))) IS NOT TRUE)),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due\n"
+     "UNION SELECT lapse_6.\"id\" FROM \"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
+     " (lapse_6.\"parent_id\" = lapse_up.c0))\n"
+     "SELECT (SELECT count(*) FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " FALSE),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= ?2{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM"
+     " \"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN"
+     " \"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4"
+     " WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?3{done}) IS NOT TRUE) OR EXISTS"
+     " (SELECT 1 FROM \"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" ="
+     " ?4{1}) IS NOT TRUE)))) IS NOT TRUE))\n"
+     " FROM \"jobs\" AS this WHERE TRUE"},
+    {"table: jobs, expires: at_ms, detach: [step(job_id), jobs(parent_id)], after: [{ ref: 'log(job_code) -> (code)', where: \"this.note < :now\" }]",
+     write_slice,
+     /* PostgreSQL */
+     "pick: SELECT this.\"id\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (EXISTS (SELECT 1 FROM \"public\".\"log\" AS"
+     " lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $2{2024-06-15"
+     " 12:00:00.000000+00}::timestamp with time zone))) IS NOT TRUE)\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $3{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "judge: SELECT this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND ((this.\"at_ms\" <= $2{1718452800000}::bigint) AND (EXISTS (SELECT 1 FROM \"public\".\"log\" AS"
+     " lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $3{2024-06-15"
+     " 12:00:00.000000+00}::timestamp with time zone))) IS NOT TRUE)\n"
+     "detach: UPDATE \"public\".\"step\" AS this SET \"job_id\" = NULL WHERE this.\"job_id\" = ANY($1{set"
+     " 0.0}::integer[])\n"
+     "detach left: SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
+     " 0.0}::integer[])\n"
+     "detach: UPDATE \"public\".\"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" = ANY($1{set"
+     " 0.0}::integer[]) AND (this.\"id\" = ANY($2{set 0.0}::integer[]) OR ((this.\"at_ms\" <="
+     " $3{1718452800000}::bigint) AND (EXISTS (SELECT 1 FROM \"public\".\"log\" AS lapse_1 WHERE"
+     " lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $4{2024-06-15 12:00:00.000000+00}::timestamp"
+     " with time zone))) IS NOT TRUE)) IS NOT TRUE\n"
+     "detach inside: UPDATE \"public\".\"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" ="
+     " ANY($1{set 0.0}::integer[]) AND (this.\"id\" = ANY($2{set 0.0}::integer[]) OR ((this.\"at_ms\" <="
+     " $3{1718452800000}::bigint) AND (EXISTS (SELECT 1 FROM \"public\".\"log\" AS lapse_1 WHERE"
+     " lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $4{2024-06-15 12:00:00.000000+00}::timestamp"
+     " with time zone))) IS NOT TRUE)) IS TRUE\n"
+     "detach left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"parent_id\" = ANY($1{set"
+     " 0.0}::integer[])\n"
+     "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
+     /* SQLite */
+     "pick: SELECT this.\"id\", this.\"id\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT"
+     " 1 FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15"
+     " 12:00:00.000}))) IS NOT TRUE)\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?3{100}\n"
+     "judge: SELECT this.\"id\"\n"
+     " FROM \"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1"
+     " FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15"
+     " 12:00:00.000}))) IS NOT TRUE)\n"
+     "detach: UPDATE \"step\" AS this SET \"job_id\" = NULL WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0)\n"
+     "detach left: SELECT count(*) FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0)\n"
+     "detach: UPDATE \"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0) AND (this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0) OR ((this.\"at_ms\" <="
+     " ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1 FROM \"log\" AS"
+     " lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15 12:00:00.000})))"
+     " IS NOT TRUE)) IS NOT TRUE\n"
+     "detach inside: UPDATE \"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" IN (SELECT c0"
+     " FROM temp.lapse_set_0) AND (this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0) OR ((this.\"at_ms\" <="
+     " ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1 FROM \"log\" AS"
+     " lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15 12:00:00.000})))"
+     " IS NOT TRUE)) IS TRUE\n"
+     "detach left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"parent_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0)\n"
+     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+    {"table: jobs, expires: at_ms, detach: [step(job_id), jobs(parent_id)], after: [{ ref: 'log(job_code) -> (code)', where: \"this.note < :now\" }]",
+     write_counts,
+     /* PostgreSQL */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", this.\"at_ms\"::numeric * 1000 FROM"
+     " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (EXISTS (SELECT 1"
+     " FROM \"public\".\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
+     " $2{2024-06-15 12:00:00.000000+00}::timestamp with time zone))) IS NOT TRUE)),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     " lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE (this.\"job_id\" IN (SELECT c0 FROM"
+     " lapse_set_0))),\n"
+     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM"
+     " lapse_set_0)) AND (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (true)),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= $1{1718452800000}::bigint) AND FALSE),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= $2{1718452800000}::bigint) AND NOT ((EXISTS (SELECT 1 FROM"
+     " \"public\".\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $3{2024-06-15"
+     " 12:00:00.000000+00}::timestamp with time zone))) IS NOT TRUE))\n"
+     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     /* SQLite */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN"
+     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM \"jobs\""
+     " AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " (EXISTS (SELECT 1 FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
+     " ?2{2024-06-15 12:00:00.000}))) IS NOT TRUE)),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"step\" AS this WHERE (this.\"job_id\" IN (SELECT c0 FROM lapse_set_0))),\n"
+     "(SELECT count(*) FROM \"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM lapse_set_0)) AND"
+     " (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
+     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " FALSE),\n"
+     "count(*) FILTER (WHERE (this.\"at_ms\" <= ?2{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " NOT ((EXISTS (SELECT 1 FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND"
+     " (lapse_1.note < ?3{2024-06-15 12:00:00.000}))) IS NOT TRUE))\n"
+     " FROM \"jobs\" AS this WHERE TRUE"},
+    {"table: '\"Odd \"\"t\"', expires: at_s, with: ['part(nr, label)'], detach: ['\"Odd \"\"t\"(up_a, up_b)']",
+     write_slice,
+     /* PostgreSQL */
+     "pick: SELECT this.\"a \"\"1\", this.\"b\", this.\"a \"\"1\", this.\"b\"\n"
+     " FROM \"public\".\"Odd \"\"t\" AS this\n"
+     "WHERE (this.\"at_s\" <= $1{1718452800}::bigint)\n"
+     "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
+     "LIMIT $2{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "delete kids: DELETE FROM \"public\".\"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT * FROM"
+     " unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
+     "kids left: SELECT count(*) FROM \"public\".\"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT"
+     " * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
+     "detach: UPDATE \"public\".\"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\","
+     " this.\"up_b\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[])) AND ((this.\"a"
+     " \"\"1\", this.\"b\") IN (SELECT * FROM unnest($3{set 0.0}::integer[], $4{set 0.1}::text[])) OR"
+     " (this.\"at_s\" <= $5{1718452800}::bigint)) IS NOT TRUE\n"
+     "detach inside: UPDATE \"public\".\"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE"
+     " (this.\"up_a\", this.\"up_b\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))"
+     " AND ((this.\"a \"\"1\", this.\"b\") IN (SELECT * FROM unnest($3{set 0.0}::integer[], $4{set"
+     " 0.1}::text[])) OR (this.\"at_s\" <= $5{1718452800}::bigint)) IS TRUE\n"
+     "detach left: SELECT count(*) FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"up_a\", this.\"up_b\") IN"
+     " (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
+     "delete: DELETE FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT * FROM"
+     " unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
+     "left: SELECT count(*) FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT *"
+     " FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))",
+     /* SQLite */
+     "pick: SELECT this.\"a \"\"1\", this.\"b\", this.\"a \"\"1\", this.\"b\"\n"
+     " FROM \"Odd \"\"t\" AS this\n"
+     "WHERE (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer')\n"
+     "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
+     "LIMIT ?2{100}\n"
+     "delete kids: DELETE FROM \"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT c0, c1 FROM"
+     " temp.lapse_set_0)\n"
+     "kids left: SELECT count(*) FROM \"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT c0, c1"
+     " FROM temp.lapse_set_0)\n"
+     "detach: UPDATE \"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\", this.\"up_b\")"
+     " IN (SELECT c0, c1 FROM temp.lapse_set_0) AND ((this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1 FROM"
+     " temp.lapse_set_0) OR (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer')) IS NOT"
+     " TRUE\n"
+     "detach inside: UPDATE \"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\","
+     " this.\"up_b\") IN (SELECT c0, c1 FROM temp.lapse_set_0) AND ((this.\"a \"\"1\", this.\"b\") IN (SELECT c0,"
+     " c1 FROM temp.lapse_set_0) OR (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer'))"
+     " IS TRUE\n"
+     "detach left: SELECT count(*) FROM \"Odd \"\"t\" AS this WHERE (this.\"up_a\", this.\"up_b\") IN (SELECT c0,"
+     " c1 FROM temp.lapse_set_0)\n"
+     "delete: DELETE FROM \"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1 FROM"
+     " temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM \"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1 FROM"
+     " temp.lapse_set_0)"},
+    {"table: '\"Odd \"\"t\"', expires: at_s, with: ['part(nr, label)'], detach: ['\"Odd \"\"t\"(up_a, up_b)']",
+     write_later_pick,
+     /* PostgreSQL */
+     "pick after: SELECT this.\"a \"\"1\", this.\"b\", this.\"a \"\"1\", this.\"b\"\n"
+     " FROM \"public\".\"Odd \"\"t\" AS this\n"
+     "WHERE (this.\"at_s\" <= $1{1718452800}::bigint) AND (this.\"a \"\"1\", this.\"b\") > ($2{7}::integer,"
+     " $3{x}::text)\n"
+     "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
+     "LIMIT $4{100}::bigint FOR UPDATE OF this SKIP LOCKED",
+     /* SQLite */
+     "pick after: SELECT this.\"a \"\"1\", this.\"b\", this.\"a \"\"1\", this.\"b\"\n"
+     " FROM \"Odd \"\"t\" AS this\n"
+     "WHERE (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer') AND (this.\"a \"\"1\","
+     " this.\"b\") > (?2{7}, ?3{x})\n"
+     "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
+     "LIMIT ?4{100}"},
+    /* clang-format on */
+};
+
+static void statements_are_written_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(statements); i++) {
+        check_statements("public", &dialect_postgres, statements[i].write, statements[i].keys,
+                         statements[i].postgres);
+        check_statements(NULL, &dialect_sqlite, statements[i].write, statements[i].keys,
+                         statements[i].sqlite);
+    }
+}
+
+/* --- the small parts -------------------------------------------------------------------------- */
+
+static void a_statement_can_be_used_again(void **state)
+{
+    (void)state;
+    AUTO(stmt_release) struct stmt s = {0};
+    char word[] = "word";
+    sql_bind_text(&s, &dialect_postgres, word, "text");
+    word[0] = 'X';
+    assert_string_equal(s.params[0].value.text, "word");
+    sql_bind_integer(&s, &dialect_postgres, -5);
+    assert_int_equal(sql_bind_set(&s, 2, 1, "integer"), 3);
+    assert_string_equal(text_str(&s.sql), "$1::text$2::bigint");
+    assert_int_equal(s.params[0].set, -1);
+    assert_int_equal(s.params[2].set, 2);
+    assert_int_equal(s.params[2].set_column, 1);
+    stmt_clear(&s);
+    assert_int_equal(s.n_params, 0);
+    assert_null(s.arena);
+    sql_bind_integer(&s, &dialect_sqlite, 1);
+    assert_string_equal(text_str(&s.sql), "?1");
+}
+
+static void names_are_quoted(void **state)
+{
+    (void)state;
+    AUTO(stmt_release) struct stmt s = {0};
+    struct dialect d = dialect_sqlite;
+    struct table t = {.name = "a\"b"};
+    struct column c = {.name = "`x`"};
+    sql_table(&s, &d, &t);
+    t.schema = "s.";
+    text_add(&s.sql, " ");
+    sql_table(&s, &d, &t);
+    t.schema = NULL;
+    d.table_prefix = "main.";
+    d.quote = '`';
+    text_add(&s.sql, " ");
+    sql_table(&s, &d, &t);
+    text_add(&s.sql, " ");
+    sql_column(&s, &d, "this", &c);
+    assert_string_equal(text_str(&s.sql), "\"a\"\"b\" \"s.\".\"a\"\"b\" main.`a\"b` this.```x```");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conditions_are_copied_or_refused),
+        cmocka_unit_test(statements_are_written_whole),
+        cmocka_unit_test(a_statement_can_be_used_again),
+        cmocka_unit_test(names_are_quoted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
