@@ -133,8 +133,6 @@ class Round(Tables, Times, References, Conditions):
             self.verdicts[name] = v
             self.planned[name] = oracle.Judge(contract["policies"][name], self.schema, self.now, self.sql).verdict(
                 self.before)
-            if not self.subtree_is_clear(contract["policies"][name], v):
-                return False
             most = oracle.at_most(contract["policies"][name], self.schema, state, self.now, self.sql)
             if any(len(most[t]) != len(state[t]) for t in state):
                 # what an earlier batch deletes frees rows for a later one: the end depends on the order
@@ -146,24 +144,22 @@ class Round(Tables, Times, References, Conditions):
         self.outcome_features()
         return True
 
-    def subtree_is_clear(self, said, verdict):
-        """False where a row would go as part of a subtree while its own policy says it may not be touched."""
-        judge = oracle.Judge(said, self.schema, self.now, self.sql)
-        return all(judge.in_scope(self.before[t][i], self.before) and not judge.held(self.before[t][i], self.before)
-                   for t, i in verdict.gone if t is verdict.table)
-
     def outcome_features(self):
         for v in self.verdicts.values():
             self.use("something goes" if v.gone else "nothing goes")
             if any(w != "due" for w in v.why.values()):
                 self.use("something stays")
-            for w in ("null", "unreadable", "held", "out", "young", "waiting after", "waiting where"):
+            for w in ("null", "unreadable", "held", "out", "young", "waiting after", "waiting where",
+                      "waiting below: out", "waiting below: held", "waiting below: null", "waiting below: unreadable"):
                 if v.count(w):
                     self.use(f"kept: {w}")
             if v.detached:
                 self.use("detached")
-            if any(at in v.gone for at in v.touched):
+            if any((t, i) in v.gone for t, i, _ in v.emptied):
                 self.use("detached and gone")
+            if len({(t, i) for t, i, _ in v.emptied if (t, i) not in v.gone}) < \
+                    sum((t, i) not in v.gone for t, i, _ in v.emptied):
+                self.use("two references emptied in a row")
             if len({t for t, _ in v.gone}) > 2:
                 self.use("three tables lose rows")
             if len(v.gone) > len(v.roots) and any(t is v.table and i not in v.roots for t, i in v.gone):
