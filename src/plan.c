@@ -81,6 +81,13 @@ static bool need_key(struct making *m, const struct table *t, struct place at)
 {
     if (t->n_key)
         return true;
+    for (size_t i = 0; i < t->n_indexes; i++)
+        if (t->indexes[i].primary && t->indexes[i].columns[0]) {
+            complain(m, at, "add a unique index over NOT NULL columns of other types",
+                     "the primary key of '%s' (%s %s, …) is of a type that cannot tell rows apart here",
+                     t->print, t->indexes[i].columns[0]->name, t->indexes[i].columns[0]->sql_type);
+            return false;
+        }
     complain(m, at, "add a primary key, or a unique index over NOT NULL columns",
              "table '%s' has no key that tells its rows apart", t->print);
     return false;
@@ -385,6 +392,22 @@ static bool need_text(struct making *m, const struct column *c, const char *what
     return false;
 }
 
+/* A prefix of an enum's labels is those labels. */
+static bool labels_with(struct making *m, const struct column *c, const struct scalar *v, struct expr *any)
+{
+    struct expr *in = expr_new(m, EXPR_IN);
+    in->column = c;
+    in->values = arena_alloc(m->arena, c->n_labels * sizeof(*in->values));
+    for (size_t i = 0; i < c->n_labels; i++)
+        if (strncmp(c->labels[i], v->text, strlen(v->text)) == 0)
+            in->values[in->n_values++] = text_value(c->labels[i]);
+    if (in->n_values)
+        add_kid(m, any, in);
+    else
+        complain_label(m, c, v);
+    return in->n_values > 0;
+}
+
 /* column is one of values: NULL and prefixes take a comparison of their own. NULL on an error. */
 static const struct expr *one_of(struct making *m, const struct column *c, const struct scalar *values,
                                  size_t n)
@@ -397,6 +420,8 @@ static const struct expr *one_of(struct making *m, const struct column *c, const
         const struct scalar *v = &values[i];
         if (v->null)
             add_kid(m, any, on_column(m, EXPR_IS_NULL, c));
+        else if (v->prefix && c->type == TYPE_ENUM)
+            ok &= labels_with(m, c, v, any);
         else if (v->prefix && need_text(m, c, "a prefix", v->at))
             add_kid(m, any, compare_value(m, EXPR_PREFIX, CMP_EQ, c, text_value(v->text)));
         else if (v->prefix || !typed_value(m, c, v, &in->values[in->n_values]))

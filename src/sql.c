@@ -205,7 +205,9 @@ static size_t word_length(const char *s)
 
 static int dollar(struct scan *k)
 {
-    size_t tag = 1 + word_length(k->at + 1);
+    size_t tag = 1;
+    while (word_char(k->at[tag]))
+        tag++;
     if (!k->d->dollar_quotes || isdigit((unsigned char)k->at[1]) || k->at[tag] != '$')
         return refuse(k, "has a parameter; only :now is one");
     const char *body = k->at + tag + 1;
@@ -706,6 +708,29 @@ void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *p
 {
     count_of(s, d, n->table);
     refers_to(s, d, THIS, &n->join, parent, parent->set);
+}
+
+static void spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+                   const struct join *j, const struct expr *where, const struct node *parent, int set)
+{
+    struct writer w = writer_for(s, d, p);
+    const struct expr otherwise = {.kind = EXPR_NOT_TRUE, .kids = &where, .n_kids = 1};
+    count_of(s, d, t);
+    refers_to(s, d, THIS, j, parent, set);
+    add(s, " AND ");
+    expression(&w, THIS, &otherwise);
+}
+
+void sql_kids_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                     const struct node *n)
+{
+    spared(s, d, p, n->table, &n->join, n->where, parent, parent->set);
+}
+
+void sql_grow_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *n,
+                     size_t way, int frontier)
+{
+    spared(s, d, p, n->table, &n->grow[way], n->grow_where[way], n, frontier);
 }
 
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n)

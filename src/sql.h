@@ -104,6 +104,12 @@ void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node 
 void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
                      const struct node *n);
 void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
+/* Rows that another transaction has changed since the judgement: owned, and spared by the reference's
+ * `where`. */
+void sql_kids_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                     const struct node *n);
+void sql_grow_spared(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *n,
+                     size_t way, int frontier);
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
 /* Only those of the set to which no row of the table refers any more by a way down. */
 void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);

@@ -190,6 +190,17 @@ static int kept_by_hooks(struct err *e, int64_t left, const struct table *t, con
                    left == 1 ? "" : "s", t->print, what, left == 1 ? "it" : "them");
 }
 
+/* The judgement saw no such row; another transaction has changed one since. Again: now the root waits. */
+static int none_spared(struct sql_store *s, const struct stmt *st, const struct table *t, struct err *e)
+{
+    int64_t n;
+    if (query_number(s, st, &n, e) < 0)
+        return -1;
+    return n ? err_set(e, ERR_CONFLICT, "%lld row%s of %s changed meanwhile and must stay", (long long)n,
+                       n == 1 ? "" : "s", t->print)
+             : 0;
+}
+
 /* --- the slice --------------------------------------------------------------------------------------------
  */
 
@@ -264,8 +275,8 @@ static int judge(struct sql_store *s, const struct plan *p, struct err *e)
 }
 
 /* One level further down: rows that refer to the frontier and are not in the set yet. */
-static int grow_once(struct sql_store *s, const struct node *n, int frontier, struct known *known,
-                     struct err *e)
+static int grow_once(struct sql_store *s, const struct plan *p, const struct node *n, int frontier,
+                     struct known *known, struct err *e)
 {
     struct rows *set = &s->sets[n->set].rows;
     struct rows next = {.n_columns = n->n_carry};
@@ -275,6 +286,10 @@ static int grow_once(struct sql_store *s, const struct node *n, int frontier, st
         AUTO(rows_release) struct rows found = {0};
         sql_grow(&st, s->engine->dialect, n, way, frontier);
         r = s->engine->query(s, &st, &found, e);
+        if (r == 0 && found.n_rows && n->grow_where[way]) {
+            sql_grow_spared(&st, s->engine->dialect, p, n, way, frontier);
+            r = none_spared(s, &st, n->table, e);
+        }
         for (size_t i = 0; r == 0 && i < found.n_rows; i++)
             if (known_add(known, set, row_at(&found, i)))
                 rows_push(&next, row_at(&found, i));
@@ -286,7 +301,7 @@ static int grow_once(struct sql_store *s, const struct node *n, int frontier, st
 
 /* Ends because the set only grows and holds each key once: a level with nothing new is the last, also in a
  * cycle. */
-static int grow(struct sql_store *s, const struct node *n, struct err *e)
+static int grow(struct sql_store *s, const struct plan *p, const struct node *n, struct err *e)
 {
     if (!n->n_grow)
         return 0;
@@ -299,14 +314,14 @@ static int grow(struct sql_store *s, const struct node *n, struct err *e)
     for (size_t i = 0; i < s->sets[n->set].rows.n_rows; i++)
         rows_push(&s->sets[frontier].rows, row_at(&s->sets[n->set].rows, i));
     while (s->sets[frontier].rows.n_rows)
-        if (s->engine->load_set(s, frontier, e) < 0 || grow_once(s, n, frontier, &known, e) < 0)
+        if (s->engine->load_set(s, frontier, e) < 0 || grow_once(s, p, n, frontier, &known, e) < 0)
             return -1;
     return 0;
 }
 
-static int gather(struct sql_store *s, const struct node *n, struct err *e)
+static int gather(struct sql_store *s, const struct plan *p, const struct node *n, struct err *e)
 {
-    if (grow(s, n, e) < 0 || s->engine->load_set(s, n->set, e) < 0)
+    if (grow(s, p, n, e) < 0 || s->engine->load_set(s, n->set, e) < 0)
         return -1;
     for (size_t i = 0; i < n->n_kids; i++) {
         const struct node *kid = &n->kids[i];
@@ -320,7 +335,12 @@ static int gather(struct sql_store *s, const struct node *n, struct err *e)
         if (s->engine->query(s, &st, &set->rows, e) < 0)
             return -1;
         set->rows.n_columns = kid->n_carry;
-        if (gather(s, kid, e) < 0)
+        if (kid->where && set->rows.n_rows) {
+            sql_kids_spared(&st, s->engine->dialect, p, n, kid);
+            if (none_spared(s, &st, kid->table, e) < 0)
+                return -1;
+        }
+        if (gather(s, p, kid, e) < 0)
             return -1;
     }
     return 0;
@@ -363,6 +383,11 @@ static int delete_leaf(struct sql_store *s, const struct plan *p, const struct n
     sql_kids_left(&st, s->engine->dialect, parent, n);
     if (query_number(s, &st, &left, e) < 0)
         return -1;
+    if (left && n->where) {
+        sql_kids_spared(&st, s->engine->dialect, p, parent, n);
+        if (none_spared(s, &st, n->table, e) < 0)
+            return -1;
+    }
     return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
 }
 
@@ -450,7 +475,7 @@ int sqlstore_slice(struct store *store, const struct plan *p, const struct curso
         return -1;
     if (!s->sets[0].rows.n_rows)
         return 0;
-    if (gather(s, &p->root, e) < 0 || erase(s, p, &p->root, ret, e) < 0)
+    if (gather(s, p, &p->root, e) < 0 || erase(s, p, &p->root, ret, e) < 0)
         return -1;
     return s->engine->settle(s, e);
 }
@@ -603,7 +628,10 @@ static void sample_integer(const struct time_column *t, const struct value *v, s
 static void sample_text(const struct time_column *t, const struct value *v, struct time_sample *ret)
 {
     instant ignored;
-    if (v->kind == VALUE_TEXT && when_parse(v->text, v->len, t->zone, &ignored))
+    size_t len = v->kind == VALUE_TEXT ? v->len : 0;
+    while (len && v->text[len - 1] == ' ') /* a char(n) comes padded */
+        len--;
+    if (len && when_parse(v->text, len, t->zone, &ignored))
         return;
     ret->unreadable++;
     set_example(ret, v);
