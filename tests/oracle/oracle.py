@@ -485,6 +485,11 @@ def listed(value):
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
+def emptied_columns(ref):
+    """What a detach sets to NULL: what may be NULL and is not part of the key."""
+    return tuple(c for c in ref.columns if ref.table.columns[c].nullable and c not in ref.table.key)
+
+
 class Owner:
     """A level of ownership: a table and what is listed for its rows."""
 
@@ -503,10 +508,9 @@ class Owner:
             level = self if ref.table is table else Owner(w, ref.table, schema)
             self.owned.append((ref, w.get("where"), level))
 
-
     def detachable(self):
-        """(table, column) of all that may be set to NULL, here and below."""
-        found = {(r.table, c) for r in self.detach for c in r.columns}
+        """(table, columns) of every reference that may be emptied, here and below."""
+        found = {(r.table, emptied_columns(r)) for r in self.detach}
         return found.union(*(below.detachable() for _, _, below in self.owned if below is not self))
 
 
@@ -545,6 +549,8 @@ class Judge:
             if type(value) is not int or value <= 0:
                 return NEVER
             span = value * (UNITS[keep["unit"]] if "unit" in keep else unit_of(column, None))
+            if span > self.now:
+                return NEVER        # beyond 1970: a number that means "for ever"
         return NEVER if span is NEVER else (self.now - span, inclusive)
 
     def latest(self, row):
@@ -612,8 +618,7 @@ class Judge:
                         return f"below: {self.untouchable(r, state)}"
                     todo.append((below, j))
             for ref in level.detach:
-                columns = tuple(c for c in ref.columns
-                                if ref.table.columns[c].nullable and c not in ref.table.key)
+                columns = emptied_columns(ref)
                 for j, _ in ref.rows_of(row, state):
                     emptied[ref.table, j, columns] = (level.table, i)
         return gone, emptied
@@ -652,7 +657,7 @@ def copy(state):
 
 
 def read(contract):
-    return yaml.safe_load(contract) if isinstance(contract, str) else contract
+    return yaml.load(contract, yaml.CSafeLoader) if isinstance(contract, str) else contract
 
 
 def sweep(contract, schema, state, now, sql=None, judge=Judge):
