@@ -916,17 +916,60 @@ static bool loses_rows(const struct plan *p, const struct table *t)
     return false;
 }
 
-/* References to be emptied: one count per detachment, since a row may lose several. */
+static bool same_reference(const struct detachment *a, const struct detachment *b)
+{
+    if (a->table != b->table || a->join.n != b->join.n)
+        return false;
+    for (size_t i = 0; i < a->join.n; i++) {
+        size_t j = 0;
+        while (j < b->join.n && b->join.child[j] != a->join.child[i])
+            j++;
+        if (j == b->join.n)
+            return false;
+    }
+    return true;
+}
+
+static const struct detachment *first_of(const struct node *n, const struct detachment *t)
+{
+    const struct detachment *found = NULL;
+    for (size_t i = 0; i < n->n_detach; i++)
+        if (same_reference(&n->detach[i], t))
+            return &n->detach[i];
+    for (size_t i = 0; !found && i < n->n_kids; i++)
+        found = first_of(&n->kids[i], t);
+    return found;
+}
+
+/* "this row refers to one that goes": an OR over every node that detaches this reference. */
+static bool loses_reference(struct writer *w, const struct node *n, const struct detachment *t, bool begun)
+{
+    for (size_t i = 0; i < n->n_detach; i++) {
+        const struct join *j = &n->detach[i].join;
+        if (!same_reference(&n->detach[i], t))
+            continue;
+        add(w->s, begun ? " OR " : "");
+        within(w->s, w->d, THIS, j->child, j->n, n, j->parent);
+        begun = true;
+    }
+    for (size_t i = 0; i < n->n_kids; i++)
+        begun = loses_reference(w, &n->kids[i], t, begun);
+    return begun;
+}
+
+/* References to be emptied: one count per reference, since a row may lose several; one for all the ways that
+ * lead to it, since it is emptied once. */
 static bool detached(struct writer *w, const struct plan *p, const struct node *n, const struct table *t,
                      bool begun)
 {
     for (size_t i = 0; i < n->n_detach; i++) {
-        if (n->detach[i].table != t)
+        if (n->detach[i].table != t || first_of(&p->root, &n->detach[i]) != &n->detach[i])
             continue;
         add(w->s, begun ? " + (SELECT count(*)" : "(SELECT count(*)");
         from(w->s, w->d, t, THIS);
-        add(w->s, " WHERE ");
-        within(w->s, w->d, THIS, n->detach[i].join.child, n->detach[i].join.n, n, n->detach[i].join.parent);
+        add(w->s, " WHERE (");
+        loses_reference(w, &p->root, &n->detach[i], false);
+        add(w->s, ")");
         if (loses_rows(p, t)) {
             add(w->s, " AND (");
             goes(w, &p->root, NULL, t, false);

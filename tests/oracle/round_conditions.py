@@ -7,8 +7,7 @@ from round_words import WORDS, literal, sql_name
 
 class Conditions:
     def conditions(self, policy, root):
-        if "with on the table itself" in self.features \
-                and self.chance(0.6):
+        if "with on the table itself" in self.features and self.chance(0.4):
             return          # few subtrees lie wholly within a condition
         if self.chance(0.45):
             policy["rows"] = self.rows_condition(root)

@@ -16,7 +16,7 @@ from round_tables import Tables
 from round_times import Times
 from round_words import LATEST, MINUTE, MS, S, ZONES, flow, literal, sql_name, transitions, unshared
 
-GROUP = 20
+GROUP = 40
 
 
 def now_of(engine, group):
@@ -127,15 +127,13 @@ class Round(Tables, Times, References, Conditions):
         """What the oracle says. False: not a round to keep (see `order`)."""
         self.before = {m.table: dict(enumerate(m.rows)) for m in self.made}
         contract = oracle.read(self.contract())
+        self.said = contract["policies"]
         self.verdicts, self.planned, self.most = {}, {}, None
         state = oracle.copy(self.before)
         for name, v in oracle.sweep(contract, self.schema, state, self.now, self.sql):
             self.verdicts[name] = v
-            self.planned[name] = oracle.Judge(contract["policies"][name], self.schema, self.now, self.sql).verdict(
-                self.before)
-            if not self.subtree_is_clear(contract["policies"][name], v):
-                return False
-            most = oracle.at_most(contract["policies"][name], self.schema, state, self.now, self.sql)
+            self.planned[name] = self.judge_of(name).verdict(self.before)
+            most = oracle.at_most(self.said[name], self.schema, state, self.now, self.sql)
             if any(len(most[t]) != len(state[t]) for t in state):
                 # what an earlier batch deletes frees rows for a later one: the end depends on the order
                 if len(self.policies) > 1:
@@ -146,39 +144,35 @@ class Round(Tables, Times, References, Conditions):
         self.outcome_features()
         return True
 
-    def subtree_is_clear(self, said, verdict):
-        """False where a row would go as part of a subtree while its own policy says it may not be touched."""
-        judge = oracle.Judge(said, self.schema, self.now, self.sql)
-        return all(judge.in_scope(self.before[t][i], self.before) and not judge.held(self.before[t][i], self.before)
-                   for t, i in verdict.gone if t is verdict.table)
-
     def outcome_features(self):
         for v in self.verdicts.values():
             self.use("something goes" if v.gone else "nothing goes")
             if any(w != "due" for w in v.why.values()):
                 self.use("something stays")
-            for w in ("null", "unreadable", "held", "out", "young", "waiting after", "waiting where"):
+            for w in ("null", "unreadable", "held", "out", "young", "waiting after", "waiting where",
+                      "waiting below: out", "waiting below: held", "waiting below: null", "waiting below: unreadable"):
                 if v.count(w):
                     self.use(f"kept: {w}")
             if v.detached:
                 self.use("detached")
-            if any(at in v.gone for at in v.touched):
+            if any((t, i) in v.gone for t, i, _ in v.emptied):
                 self.use("detached and gone")
+            if len({(t, i) for t, i, _ in v.emptied if (t, i) not in v.gone}) < \
+                    sum((t, i) not in v.gone for t, i, _ in v.emptied):
+                self.use("two references emptied in a row")
             if len({t for t, _ in v.gone}) > 2:
                 self.use("three tables lose rows")
             if len(v.gone) > len(v.roots) and any(t is v.table and i not in v.roots for t, i in v.gone):
                 self.use("young descendant goes")
-            judge = oracle.Judge(self.said(v), self.schema, self.now, self.sql)
+            judge = self.judge_of(next(n for n, found in self.verdicts.items() if found is v))
             for i, w in v.why.items():
                 if w in ("due", "young"):
                     at, cutoff = judge.latest(self.before[v.table].get(i)), judge.cutoff(self.before[v.table].get(i))
                     if cutoff and at is not None and abs(at - cutoff[0]) <= 1:
                         self.use("at the cutoff" if at == cutoff[0] else "1 µs off the cutoff")
 
-    def said(self, verdict):
-        for name, v in self.verdicts.items():
-            if v is verdict:
-                return self.policies[name]
+    def judge_of(self, name):
+        return oracle.Judge(self.said[name], self.schema, self.now, self.sql)
 
     def contract(self):
         return "policies:\n" + self.contract_part()
@@ -186,7 +180,8 @@ class Round(Tables, Times, References, Conditions):
     def contract_part(self):
         if self.style == "json":
             return "".join(f"  {n}: {flow(p)}\n" for n, p in self.policies.items())
-        text = yaml.safe_dump(unshared(self.policies), allow_unicode=True, sort_keys=False, width=110)
+        text = yaml.dump(unshared(self.policies), Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False,
+                         width=110)
         return re.sub(r"^(?=.)", "  ", text, flags=re.M)
 
     def second_policy(self, first, root):
