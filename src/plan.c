@@ -816,6 +816,19 @@ static const struct expr *may_ever_go(struct making *m)
     return simplest(all);
 }
 
+/* The same is asked again of each row below when it is locked: it may have changed since the root was judged.
+ */
+static void guard_subtree(struct making *m)
+{
+    struct node *root = &m->plan->root;
+    for (size_t i = 0; i < root->n_grow; i++) {
+        struct expr *allowed = expr_new(m, EXPR_AND);
+        add_kid(m, allowed, root->grow_where[i]);
+        add_kid(m, allowed, may_ever_go(m));
+        root->grow_where[i] = simplest(allowed);
+    }
+}
+
 /* True where a row of this node must wait: for an `after` row, for an owned row outside its `where`, or
  * because an owned row must wait. NULL: it never does. */
 static const struct expr *waits(struct making *m, const struct node *n)
@@ -832,13 +845,9 @@ static const struct expr *waits(struct making *m, const struct node *n)
         if (why->n_kids)
             add_kid(m, any, exists(m, kid->table, &kid->join, simplest(why)));
     }
-    for (size_t i = 0; i < n->n_grow; i++) {
-        struct expr *allowed = expr_new(m, EXPR_AND);
-        add_kid(m, allowed, n->grow_where[i]);
-        add_kid(m, allowed, n == &m->plan->root ? may_ever_go(m) : NULL);
-        if (allowed->n_kids)
-            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, simplest(allowed))));
-    }
+    for (size_t i = 0; i < n->n_grow; i++)
+        if (n->grow_where[i])
+            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, n->grow_where[i])));
     if (!any->n_kids || !n->n_grow)
         return simplest(any);
     struct expr *below = expr_new(m, EXPR_SUBTREE_EXISTS);
@@ -1195,6 +1204,7 @@ static void make_conditions(struct making *m)
         const struct expr *held = condition(m, t, pol->hold);
         p->hold = held ? not_true(m, held) : NULL;
     }
+    guard_subtree(m);
     const struct expr *waiting = waits(m, &p->root);
     if (waiting) {
         p->free_ = not_true(m, waiting);

@@ -7,6 +7,7 @@ passes one on it asks its `before` function, which may let another session act, 
     CUT     both connections are closed, the server never sees the statement
     MUTE    the server gets the statement and answers it; the answer is thrown away and both connections closed
     DEAF    the server gets the statement and both connections are closed at once
+    STRAND  only the program's connection is closed; the server notices half a second later
 
     with Proxy(db, before=lambda s: CUT if s.number == 3 else PASS) as proxy:
         lapse(proxy.dsn, contract, "sweep")
@@ -16,10 +17,11 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 
 from harness import new_path
 
-PASS, CUT, MUTE, DEAF = None, "cut", "mute", "deaf"
+PASS, CUT, MUTE, DEAF, STRAND = None, "cut", "mute", "deaf", "strand"
 
 
 class Statement:
@@ -130,6 +132,10 @@ class _Link:
     def _statement(self, sql, messages):
         what = self.proxy._ask(self.number, sql)
         if what == CUT:
+            raise EOFError
+        if what == STRAND:
+            _close(self.client)
+            time.sleep(0.5)
             raise EOFError
         self.mute = what in (MUTE, DEAF)
         self.server.sendall(messages)

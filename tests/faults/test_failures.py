@@ -240,6 +240,15 @@ class Connections(Jobs, PostgresTest):
                 self.stayed()
                 self.went(r, LAST)
 
+    def test_rows_that_the_broken_connection_still_holds(self):
+        for batch in (20, "null"):
+            with self.subTest(batch):
+                self.fill()
+                r, _ = self.through(lambda s: STRAND if s.sql.startswith("DELETE") and s.connection == 1 else PASS,
+                                    batch=batch)
+                self.stayed()
+                self.assertEqual(self.went(r, LAST)["left"], 0)
+
     def test_the_answer_is_lost(self):
         """Of any statement of a batch but COMMIT: nothing was committed."""
         seen = self.statements()

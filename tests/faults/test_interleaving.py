@@ -305,10 +305,12 @@ class Subtree(Case, PostgresTest):
             create table leaf (id integer primary key, node_id integer not null references node(id));
             create index on node(parent); create index on leaf(node_id)""")
 
-    RESET = """
+    # below a root that is due: rows that may go but are not due themselves
+    RESET = f"""
         truncate node, leaf;
-        insert into node values (1, null, 'done', 0), (11, 1, 'x', 0), (111, 11, 'x', 0), (1111, 111, 'x', 0),
-            (2, null, 'done', 0), (21, 2, 'x', 0), (3, null, 'live', 0), (31, 3, 'x', 0);
+        insert into node values (1, null, 'done', 0), (11, 1, 'done', {MS + 1}), (111, 11, 'done', {MS + 1}),
+            (1111, 111, 'done', {MS + 1}), (2, null, 'done', 0), (21, 2, 'done', {MS + 1}), (3, null, 'live', 0),
+            (31, 3, 'done', {MS + 1});
         insert into leaf select id, id from node"""
     CONTRACT = "policies: {node: {table: node, rows: {state: done}, expires: at_ms, with: [node(parent), leaf(node_id)]}}"
 
@@ -344,7 +346,7 @@ class Subtree(Case, PostgresTest):
             if other.error:
                 self.assertIn("foreign key", str(other.error))
             self.assertEqual(ids, [3, 31], where)
-        self.each(("insert into node values (99, 1111, 'x', 0)",), check, added=1)
+        self.each(("insert into node values (99, 1111, 'done', 0)",), check, added=1)
 
     def test_a_branch_is_taken_away(self):
         def check(other, ids, where):
@@ -358,3 +360,15 @@ class Subtree(Case, PostgresTest):
                 self.assertIn("foreign key", str(other.error))
             self.assertEqual(ids, [3, 31] if other.error else [3], where)
         self.each(("update node set parent = 1111 where id = 31",), check)
+
+    def test_a_row_below_is_saved(self):
+        """It may not go, so nothing above it does; unless it has gone before."""
+        def check(other, ids, where):
+            self.assertIsNone(other.error, where)
+            self.assertEqual(ids, [1, 3, 11, 31, 111, 1111] if other.rows else [3, 31], where)
+        self.each(("update node set state = 'live' where id = 111",), check)
+
+    def test_a_row_below_is_saved_by_an_open_transaction(self):
+        def check(other, ids, where):
+            self.assertEqual(ids, [1, 3, 11, 31, 111, 1111], where)
+        self.each(("commit",), check, early=("begin", "update node set state = 'live' where id = 111"))

@@ -93,22 +93,23 @@ class Sweepers(Case):
         return results
 
     def test_trees(self):
-        """A root of every third tree is due: its whole tree goes, whichever of its rows are due themselves."""
-        self.given("create table t (id integer primary key, parent integer references t(id), state text, at_ms bigint); "
+        """A row goes when it is due, and with it all below it, however young."""
+        self.given("create table t (id integer primary key, parent integer references t(id), at_ms bigint); "
                    "create table leaf (id integer primary key, t_id integer references t(id)); "
-                   "create index t_parent on t(parent); create index t_at on t(state, at_ms); create index leaf_t on leaf(t_id)")
-        self.series("t", "n, null, case when n % 3 = 0 then 'done' else 'x' end, 0", 100)
+                   "create index t_parent on t(parent); create index t_at on t(at_ms); create index leaf_t on leaf(t_id)")
+        young = MS + 1
+        self.series("t", f"n, null, case when n % 3 = 0 then 0 else {young} end", 100)
         for level in range(1, 8):       # each row has one below it, so trees are eight high
             self.series("t", f"n + {level} * 100, n + {level - 1} * 100, "
-                             f"case when n % 10 = {level} then 'done' else 'x' end, 0", 100)
+                             f"case when n % 10 = {level} then 0 else {young} end", 100)
         self.given("insert into leaf select id, id from t")
         parents = dict(self.db.rows("select id, parent from t"))
-        state = dict(self.db.rows("select id, state from t"))
+        at = dict(self.db.rows("select id, at_ms from t"))
 
         def goes(n):
-            return n is not None and (state[n] == "done" or goes(parents[n]))
+            return n is not None and (at[n] == 0 or goes(parents[n]))
         due = [n for n in parents if goes(n)]
-        self.at_once("policies: {t: {table: t, rows: {state: done}, expires: at_ms, batch: 10, "
+        self.at_once("policies: {t: {table: t, expires: at_ms, batch: 10, "
                      "with: [t(parent), leaf(t_id)]}}", {"t": len(due), "leaf": len(due)})
         self.left("t", *[n for n in parents if n not in due])
 

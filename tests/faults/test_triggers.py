@@ -217,6 +217,10 @@ class PostgresRefusals(Case, PostgresTest):
         self.given(f"create rule no as on delete to step where old.id = {BAD} do instead nothing")
         self.one_stays("rule", "step")
 
+    def test_a_rule_on_a_dependent_of_a_dependent(self):
+        self.given(f"create rule no as on delete to note where old.id = {BAD} do instead nothing")
+        self.one_stays("rule", "note")
+
     def test_a_rule_on_a_detachment(self):
         self.given(f"create rule no as on update to ext where old.id = {BAD} do instead nothing")
         self.one_stays("rule", "ext")
@@ -237,13 +241,13 @@ class PostgresRefusals(Case, PostgresTest):
 
     def test_a_trigger_on_one_partition(self):
         self.given(f"""
-            drop table step; create table step (id integer primary key, job_id integer not null) partition by range (id);
-            create table step_a partition of step for values from (0) to (300);
-            create table step_b partition of step for values from (300) to (9999); create index on step(job_id);
-            insert into step select n, n from generate_series(1, {LAST}) n;
+            drop table note; create table note (id integer primary key, step_id integer not null) partition by range (id);
+            create table note_a partition of note for values from (0) to (300);
+            create table note_b partition of note for values from (300) to (9999); create index on note(step_id);
+            insert into note select n, n from generate_series(1, {LAST}) n;
             create function no() returns trigger language plpgsql as $$ begin return null; end $$;
-            create trigger no before delete on step_b for each row when (old.id = {BAD}) execute function no()""")
-        self.one_stays("trigger", "step")
+            create trigger no before delete on note_b for each row when (old.id = {BAD}) execute function no()""")
+        self.one_stays("trigger", "note")
 
 
 class PlacesOfRows(Case, PostgresTest):
