@@ -63,7 +63,8 @@ static const char columns_sql[] =
     "            ELSE '' END,"
     "       a.attnotnull,"
     "       c.collname,"
-    "       t.oid "
+    "       t.oid,"
+    "       a.attgenerated <> '' "
     "FROM pg_catalog.pg_attribute a "
     "JOIN base ON base.declared = a.atttypid "
     "JOIN pg_catalog.pg_type t ON t.oid = base.oid "
@@ -119,6 +120,7 @@ static int read_columns(struct sql_store *s, struct arena *a, const char *oid, s
         c->type = class_of(cell(&r, i, 2));
         c->not_null = is_true(cell(&r, i, 3));
         c->collation = keep(a, cell(&r, i, 4));
+        c->generated = is_true(cell(&r, i, 6));
         if (c->type == TYPE_ENUM && read_labels(s, a, cell(&r, i, 5), c, e) < 0)
             return -1;
     }
@@ -129,10 +131,13 @@ static int read_columns(struct sql_store *s, struct arena *a, const char *oid, s
 
 /* One row per index and key column, the best key first. Only B-trees: others serve no order. A key tells
  * every two rows apart at any moment: its columns are not NULL, it covers all rows, and it is not checked
- * only at COMMIT. Arrays are left out, since key sets are bound as arrays. */
+ * only at COMMIT. Arrays are left out, since key sets are bound as arrays. Rows are found again by comparing
+ * in the column's own collation: one that an index has in another counts as an expression, as what is unique
+ * there may be equal here. */
 static const char indexes_sql[] =
     "SELECT i.indexrelid, c.relname, i.indisunique, i.indisprimary, i.indpred IS NOT NULL,"
-    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid), a.attname, key.usable "
+    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid),"
+    "       CASE WHEN a.attcollation = i.indcollation[part.place::int - 1] THEN a.attname END, key.usable "
     "FROM pg_catalog.pg_index i "
     "JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid "
     "JOIN pg_catalog.pg_am am ON am.oid = c.relam AND am.amname = 'btree' "
@@ -141,7 +146,8 @@ static const char indexes_sql[] =
     "CROSS JOIN LATERAL ("
     "    SELECT i.indisunique AND i.indpred IS NULL AND (i.indimmediate OR i.indisprimary)"
     "           AND count(k.attnum) = i.indnkeyatts"
-    "           AND bool_and(k.attnotnull AND kt.typcategory <> 'A') AS usable"
+    "           AND bool_and(k.attnotnull AND kt.typcategory <> 'A'"
+    "                        AND k.attcollation = i.indcollation[p.place::int - 1]) AS usable"
     "    FROM pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY AS p (attnum, place)"
     "    LEFT JOIN pg_catalog.pg_attribute k"
     "           ON k.attrelid = i.indrelid AND k.attnum = p.attnum AND k.attnum > 0"
@@ -285,8 +291,9 @@ static const char find_sql[] =
     "ORDER BY coalesce(n.nspname = $1::text, true) DESC, c.relname = $3::text DESC, path.place "
     "LIMIT 1";
 
-/* A SELECT that locks rows needs the right to update some column; a row trigger before the event may say
- * no, and so may a rule. tgtype: 1 row, 2 before, 8 delete, 16 update; ev_type: 2 update, 4 delete. */
+/* A SELECT that locks rows needs the right to update some column; a trigger before the event may say no, one
+ * after it may undo it, and a rule may do something else. tgtype: 8 delete, 16 update; ev_type: 2 update,
+ * 4 delete. */
 static const char table_sql[] =
     "WITH RECURSIVE family (oid) AS ("
     "    SELECT $1::oid"
@@ -298,13 +305,13 @@ static const char table_sql[] =
     "    SELECT tgtype FROM pg_catalog.pg_trigger JOIN family ON family.oid = tgrelid"
     "    WHERE tgenabled <> 'D' AND NOT tgisinternal"
     "  UNION ALL"
-    "    SELECT CASE ev_type WHEN '4' THEN 11 ELSE 19 END FROM pg_catalog.pg_rewrite"
+    "    SELECT CASE ev_type WHEN '4' THEN 8 ELSE 16 END FROM pg_catalog.pg_rewrite"
     "    JOIN family ON family.oid = ev_class WHERE ev_enabled <> 'D' AND ev_type IN ('2', '4')"
     ") "
     "SELECT n.nspname, c.relname, c.relkind,"
     "       c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid),"
-    "       EXISTS (SELECT FROM hook WHERE tgtype & 11 = 11),"
-    "       EXISTS (SELECT FROM hook WHERE tgtype & 19 = 19),"
+    "       EXISTS (SELECT FROM hook WHERE tgtype & 8 <> 0),"
+    "       EXISTS (SELECT FROM hook WHERE tgtype & 16 <> 0),"
     "       pg_catalog.row_security_active(c.oid),"
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),"
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"

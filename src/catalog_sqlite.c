@@ -73,9 +73,10 @@ struct reading {
     bool integer_key; /* INTEGER PRIMARY KEY: the rowid itself */
 };
 
-enum { COL_NAME, COL_TYPE, COL_NOT_NULL, COL_KEY_PLACE };
-static const char columns_sql[] = "SELECT name, type, \"notnull\", pk FROM pragma_table_xinfo(%, 'main') "
-                                  "WHERE hidden <> 1 ORDER BY cid";
+/* hidden: 1 in a virtual table, 2 and 3 generated */
+enum { COL_NAME, COL_TYPE, COL_NOT_NULL, COL_KEY_PLACE, COL_GENERATED };
+static const char columns_sql[] = "SELECT name, type, \"notnull\", pk, hidden > 1 "
+                                  "FROM pragma_table_xinfo(%, 'main') WHERE hidden <> 1 ORDER BY cid";
 
 static int read_columns(struct reading *r, struct err *e)
 {
@@ -92,6 +93,7 @@ static int read_columns(struct reading *r, struct err *e)
         c->sql_type = copy(f, &v[COL_TYPE]);
         c->type = class_of(c->sql_type);
         c->not_null = v[COL_NOT_NULL].integer != 0;
+        c->generated = v[COL_GENERATED].integer != 0;
         const char *collation = sqlite_collation(r->s, r->t->name, c->name);
         c->collation = collation ? arena_strdup(f->arena, collation) : NULL;
         r->key_place[i] = v[COL_KEY_PLACE].integer;
@@ -436,6 +438,7 @@ int sqlite_inspect(struct store *s, const struct table_names *names, struct fact
     AUTO(facts_free_p) struct facts *f = facts_new();
     f->ignores_case = true;
     f->booleans_are_integers = true;
+    f->fkeys_act_at_once = true;
     f->create_index = "CREATE INDEX";
     if (fill((struct sql_store *)s, names, f, e))
         return -1;

@@ -160,12 +160,14 @@ static void check_readable(struct asking *a, const struct time_column *t, const 
         memcpy(a->unreadable, seen->example, sizeof(a->unreadable));
         return;
     }
-    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, t->at,
+    if (!a->thorough)
+        return;
+    findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, t->at,
                  t->encoding == TIME_TEXT
                      ? "name a column of times; text is read as YYYY-MM-DDTHH:MM:SSZ or YYYY-MM-DD HH:MM:SS"
                      : "name a column of times",
-                 "%s: none of the %" PRId64 " values looked at is a time (for example '%s'): nothing could "
-                 "ever be due",
+                 "%s: none of the %" PRId64 " values looked at is a time (for example '%s'): nothing can be "
+                 "due",
                  t->column->name, seen->n, seen->example);
 }
 

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct dialect *const self = &dialect_sqlite;
 
@@ -27,40 +28,55 @@ static bool same_collation(const struct column *a, const struct column *b)
     return strcmp(collation_of(a), collation_of(b)) == 0;
 }
 
-/* collate: NULL, or the columns whose collation decides. */
+/* Whether a column keeps values as they come: '1' and 1 are then two. */
+static bool keeps_class(const struct column *c)
+{
+    bool any = c->type == TYPE_DYNAMIC && (!*c->sql_type || strcasecmp(c->sql_type, "ANY") == 0);
+    return any || c->type == TYPE_BLOB;
+}
+
+/* A foreign key compares as its parent's column does, but IN would turn '1' of that column into the 1 of a
+ * child that has an affinity. */
+static bool same_class(const struct column *child, const struct column *parent)
+{
+    return keeps_class(child) || !keeps_class(parent);
+}
+
+/* as: NULL, or the columns whose collation and affinity decide. */
 static void write_columns(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
-                          const struct column *const *collate)
+                          const struct column *const *as)
 {
     text_add(&s->sql, n > 1 ? "(" : "");
     for (size_t i = 0; i < n; i++) {
         text_add(&s->sql, i ? ", " : "");
+        text_add(&s->sql, as && !same_class(columns[i], as[i]) ? "+" : "");
         sql_column(s, self, alias, columns[i]);
-        if (collate && !same_collation(columns[i], collate[i])) {
+        if (as && !same_collation(columns[i], as[i])) {
             text_add(&s->sql, " COLLATE ");
-            sql_name(s, self, collation_of(collate[i]));
+            sql_name(s, self, collation_of(as[i]));
         }
     }
     text_add(&s->sql, n > 1 ? ")" : "");
 }
 
 static void write_in(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
-                     int set, const size_t *at, const struct column *const *collate)
+                     int set, const size_t *at, const struct column *const *as)
 {
-    write_columns(s, alias, columns, n, collate);
+    write_columns(s, alias, columns, n, as);
     text_add(&s->sql, " IN (SELECT ");
     for (size_t i = 0; i < n; i++)
         text_addf(&s->sql, "%sc%zu", i ? ", " : "", at[i]);
     text_addf(&s->sql, " FROM temp.lapse_set_%d)", set);
 }
 
-/* IN compares with the left side's collation. Where the set's column has another one, the two may disagree
- * on which rows belong together; a row is taken only if both say so. */
+/* IN compares with the left side's collation and affinity. Where the set's column has others, the two may
+ * disagree on which rows belong together; a row is taken only if both say so. */
 static void in_set(struct stmt *s, const char *alias, const struct column *const *columns, size_t n, int set,
                    const size_t *at, const struct column *const *types)
 {
     bool same = true;
     for (size_t i = 0; i < n; i++)
-        same = same && same_collation(columns[i], types[i]);
+        same = same && same_collation(columns[i], types[i]) && same_class(columns[i], types[i]);
     if (same) {
         write_in(s, alias, columns, n, set, at, NULL);
         return;
@@ -233,18 +249,20 @@ static void glob_literal(struct text *glob, char c)
         text_add_n(glob, &c, 1);
 }
 
-static void glob_of_like(struct text *glob, const char *pattern)
+/* False: the pattern ends in an escape, and matches nothing. */
+static bool glob_of_like(struct text *glob, const char *pattern)
 {
     for (const char *p = pattern; *p; p++) {
         if (*p == '%')
             text_add(glob, "*");
         else if (*p == '_')
             text_add(glob, "?");
-        else if (*p == '\\' && p[1])
-            glob_literal(glob, *++p);
+        else if (*p == '\\' && !p[1])
+            return false;
         else
-            glob_literal(glob, *p);
+            glob_literal(glob, *p == '\\' ? *++p : *p);
     }
+    return true;
 }
 
 static void write_glob(struct stmt *s, const char *alias, const struct column *c, const struct text *glob)
@@ -257,8 +275,10 @@ static void write_glob(struct stmt *s, const char *alias, const struct column *c
 static void like(struct stmt *s, const char *alias, const struct column *c, const char *pattern)
 {
     AUTO(text_release) struct text glob = {0};
-    glob_of_like(&glob, pattern);
-    write_glob(s, alias, c, &glob);
+    if (glob_of_like(&glob, pattern))
+        write_glob(s, alias, c, &glob);
+    else
+        text_add(&s->sql, "FALSE");
 }
 
 static void prefix(struct stmt *s, const char *alias, const struct column *c, const char *begin)
@@ -285,6 +305,7 @@ static void now(struct stmt *s, instant at)
 
 const struct dialect dialect_sqlite = {
     .quote = '"',
+    .table_prefix = "main.",
     .placeholder = placeholder,
     .in_set = in_set,
     .time_compare = time_compare,

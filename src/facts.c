@@ -78,19 +78,27 @@ static bool schema_matches(const struct facts *f, const struct name *n, const st
     return name_matches(f, n, t->schema ? t->schema : "main");
 }
 
+static bool schema_is_exact(const struct name *n, const struct table *t)
+{
+    return !n->text || !t->schema || strcmp(n->text, t->schema) == 0;
+}
+
+/* An exact schema wins over a folded one, then an exact table: as the engine's catalog is searched. */
 const struct table *facts_table(const struct facts *f, const struct table_name *n)
 {
-    const struct table *folded = NULL;
+    const struct table *best = NULL;
+    int best_rank = -1;
     for (size_t i = 0; i < f->n_tables; i++) {
         const struct table *t = f->tables[i];
-        if (!schema_matches(f, &n->schema, t))
+        if (!schema_matches(f, &n->schema, t) || !name_matches(f, &n->table, t->name))
             continue;
-        if (strcmp(n->table.text, t->name) == 0)
-            return t;
-        if (!folded && matches_folded(f, &n->table, t->name))
-            folded = t;
+        int rank = 2 * schema_is_exact(&n->schema, t) + (strcmp(n->table.text, t->name) == 0);
+        if (rank > best_rank) {
+            best = t;
+            best_rank = rank;
+        }
     }
-    return folded;
+    return best;
 }
 
 const struct column *table_column(const struct facts *f, const struct table *t, const struct name *n)

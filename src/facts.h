@@ -26,6 +26,7 @@ struct column {
                              "public.state" */
     enum type_class type;
     bool not_null;
+    bool generated;        /* computed from other columns: it cannot be set */
     const char *collation; /* NULL: the type has none, or the default */
     const char **labels;   /* TYPE_ENUM */
     size_t n_labels;
@@ -77,10 +78,10 @@ struct table {
     size_t n_indexes;
     struct fkey *fkeys_in; /* foreign keys that point at this table (or a partition of it) */
     size_t n_fkeys_in;
-    bool inheritors;                         /* PostgreSQL inheritance: its key does not tell rows apart */
-    bool delete_hooks;                       /* a row trigger or rule may keep a row that is deleted */
-    bool update_hooks;                       /* … that is updated */
-    bool rows_hidden;                        /* row security applies to us */
+    bool inheritors;   /* PostgreSQL inheritance: its key does not tell rows apart */
+    bool delete_hooks; /* a trigger or rule may keep a row that is deleted, or put it back */
+    bool update_hooks; /* … that is updated */
+    bool rows_hidden;  /* row security applies to us */
     bool may_select, may_delete, may_update; /* privileges */
     const char *print;                       /* "schema.table" for people */
 };
@@ -91,6 +92,7 @@ struct facts {
     size_t n_tables;
     bool folds_lower;           /* bare names also match in lower case (PostgreSQL) */
     bool ignores_case;          /* names match in any case (SQLite) */
+    bool fkeys_act_at_once;     /* foreign keys act row by row, inside a statement (SQLite, MariaDB) */
     bool booleans_are_integers; /* true and false stand for 1 and 0 in integer columns (SQLite, MariaDB) */
     const char *create_index;   /* "CREATE INDEX" or "CREATE INDEX CONCURRENTLY" */
     const char *default_schema; /* where an unqualified name was found first; NULL: no schemas */

@@ -182,6 +182,7 @@ static int start(struct work *w, const struct lapse_contract *c, const struct la
     if (check_names(w, &e) < 0 || store_open(c->contract->store, reading, &w->store, &e) < 0 ||
         set_now(w, reading, &e) < 0) {
         fail(w, &e);
+        w->report->kind = REPORT_ERROR; /* nothing was looked at */
         return -1;
     }
     w->report->now = w->now;

@@ -81,6 +81,13 @@ static bool need_key(struct making *m, const struct table *t, struct place at)
 {
     if (t->n_key)
         return true;
+    for (size_t i = 0; i < t->n_indexes; i++)
+        if (t->indexes[i].primary && t->indexes[i].columns[0]) {
+            complain(m, at, "add a unique index over NOT NULL columns of other types",
+                     "the primary key of '%s' (%s %s, …) is of a type that cannot tell rows apart here",
+                     t->print, t->indexes[i].columns[0]->name, t->indexes[i].columns[0]->sql_type);
+            return false;
+        }
     complain(m, at, "add a primary key, or a unique index over NOT NULL columns",
              "table '%s' has no key that tells its rows apart", t->print);
     return false;
@@ -385,6 +392,22 @@ static bool need_text(struct making *m, const struct column *c, const char *what
     return false;
 }
 
+/* A prefix of an enum's labels is those labels. */
+static bool labels_with(struct making *m, const struct column *c, const struct scalar *v, struct expr *any)
+{
+    struct expr *in = expr_new(m, EXPR_IN);
+    in->column = c;
+    in->values = arena_alloc(m->arena, c->n_labels * sizeof(*in->values));
+    for (size_t i = 0; i < c->n_labels; i++)
+        if (strncmp(c->labels[i], v->text, strlen(v->text)) == 0)
+            in->values[in->n_values++] = text_value(c->labels[i]);
+    if (in->n_values)
+        add_kid(m, any, in);
+    else
+        complain_label(m, c, v);
+    return in->n_values > 0;
+}
+
 /* column is one of values: NULL and prefixes take a comparison of their own. NULL on an error. */
 static const struct expr *one_of(struct making *m, const struct column *c, const struct scalar *values,
                                  size_t n)
@@ -397,6 +420,8 @@ static const struct expr *one_of(struct making *m, const struct column *c, const
         const struct scalar *v = &values[i];
         if (v->null)
             add_kid(m, any, on_column(m, EXPR_IS_NULL, c));
+        else if (v->prefix && c->type == TYPE_ENUM)
+            ok &= labels_with(m, c, v, any);
         else if (v->prefix && need_text(m, c, "a prefix", v->at))
             add_kid(m, any, compare_value(m, EXPR_PREFIX, CMP_EQ, c, text_value(v->text)));
         else if (v->prefix || !typed_value(m, c, v, &in->values[in->n_values]))
@@ -537,16 +562,17 @@ static const struct column *parent_column(const struct table *parent, const stru
     return NULL;
 }
 
-static bool is_number(enum type_class t)
+/* Two of these may be one as floating point, so that is no number among them. */
+static bool is_exact_number(enum type_class t)
 {
-    return t == TYPE_INTEGER || t == TYPE_NUMERIC || t == TYPE_REAL;
+    return t == TYPE_INTEGER || t == TYPE_NUMERIC;
 }
 
 static bool comparable(const struct column *a, const struct column *b)
 {
     if (a->type == TYPE_DYNAMIC || b->type == TYPE_DYNAMIC)
         return true;
-    if (is_number(a->type) && is_number(b->type))
+    if (is_exact_number(a->type) && is_exact_number(b->type))
         return true;
     if (a->type != b->type)
         return false;
@@ -650,7 +676,7 @@ static void add_detachment(struct making *m, struct node *n, const struct ref *r
         return;
     for (size_t i = 0; i < d.join.n; i++) {
         const struct column *c = d.join.child[i];
-        if (c->not_null || table_is_key_column(d.table, c))
+        if (c->not_null || c->generated || table_is_key_column(d.table, c))
             continue;
         d.emptied = arena_push(m->arena, d.emptied, d.n_emptied, sizeof(*d.emptied));
         d.emptied[d.n_emptied++] = c;
@@ -659,7 +685,8 @@ static void add_detachment(struct making *m, struct node *n, const struct ref *r
         AUTO(text_release) struct text print = {0};
         ref_print(ref, &print);
         complain(m, ref->at, "use with (its rows go too) or after (wait until they are gone)",
-                 "'%s' cannot be detached: its columns are NOT NULL or part of its key", text_str(&print));
+                 "'%s' cannot be detached: its columns are NOT NULL, generated or part of its key",
+                 text_str(&print));
         return;
     }
     carry_parents(m, n, &d.join);
@@ -771,6 +798,37 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
     return x;
 }
 
+/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held and has a
+ * time. A row below a due one goes with it however young it is, but not against this. */
+static const struct expr *may_ever_go(struct making *m)
+{
+    const struct plan *p = m->plan;
+    struct expr *all = expr_new(m, EXPR_AND), *some = expr_new(m, EXPR_OR);
+    add_kid(m, all, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
+    add_kid(m, all, p->hold);
+    for (size_t i = 0; i < p->n_times; i++) {
+        struct expr *readable = expr_new(m, EXPR_TIME_READABLE);
+        readable->time = p->times[i];
+        add_kid(m, all, readable);
+        add_kid(m, some, on_column(m, EXPR_NOT_NULL, p->times[i].column));
+    }
+    add_kid(m, all, simplest(some));
+    return simplest(all);
+}
+
+/* The same is asked again of each row below when it is locked: it may have changed since the root was judged.
+ */
+static void guard_subtree(struct making *m)
+{
+    struct node *root = &m->plan->root;
+    for (size_t i = 0; i < root->n_grow; i++) {
+        struct expr *allowed = expr_new(m, EXPR_AND);
+        add_kid(m, allowed, root->grow_where[i]);
+        add_kid(m, allowed, may_ever_go(m));
+        root->grow_where[i] = simplest(allowed);
+    }
+}
+
 /* True where a row of this node must wait: for an `after` row, for an owned row outside its `where`, or
  * because an owned row must wait. NULL: it never does. */
 static const struct expr *waits(struct making *m, const struct node *n)
@@ -852,6 +910,27 @@ static const struct expr *latest_cutoff(struct making *m)
     return found ? times_before(m, m->policy->inclusive ? CMP_LE : CMP_LT, at) : NULL;
 }
 
+/* Whether values that are written differently are different values of the column. */
+static bool takes_literally(const struct column *c)
+{
+    return c->type == TYPE_ENUM ||
+           (c->type == TYPE_TEXT && !c->collation && strcasecmp(c->sql_type, "text") == 0);
+}
+
+/* 1 and 01, or a and A where case is ignored: a row that several values fit must be old enough for each. */
+static void old_for_each(struct making *m, const struct expr *any, struct expr *bound)
+{
+    for (size_t i = 0; i + 1 < any->n_kids; i++) {
+        const struct expr *value = any->kids[i];
+        struct expr *one = expr_new(m, EXPR_OR);
+        if (value->n_kids < 2) /* a finding says why */
+            continue;
+        add_kid(m, one, not_true(m, value->kids[0]));
+        add_kid(m, one, value->kids[1]);
+        add_kid(m, bound, one);
+    }
+}
+
 /* A duration per value. The widest cutoff stands first, on its own: an index can serve that one. */
 static const struct expr *keep_by(struct making *m)
 {
@@ -879,6 +958,8 @@ static const struct expr *keep_by(struct making *m)
     struct expr *bound = expr_new(m, EXPR_AND);
     add_kid(m, bound, latest_cutoff(m));
     add_kid(m, bound, any);
+    if (k->n_values > 1 && !takes_literally(c))
+        old_for_each(m, any, bound);
     return bound;
 }
 
@@ -1123,6 +1204,7 @@ static void make_conditions(struct making *m)
         const struct expr *held = condition(m, t, pol->hold);
         p->hold = held ? not_true(m, held) : NULL;
     }
+    guard_subtree(m);
     const struct expr *waiting = waits(m, &p->root);
     if (waiting) {
         p->free_ = not_true(m, waiting);

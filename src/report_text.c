@@ -617,6 +617,8 @@ static void show_check(const struct screen *v, const struct report *r)
     if (r->findings.n)
         fputc('\n', v->out);
     const char *notes = count(v, (int64_t)n[FINDING_NOTE], "note", "notes");
+    if (r->error) /* it was cut short: no verdict */
+        return;
     if (n[FINDING_ERROR] + n[FINDING_WARNING] == 0) {
         put(v, GREEN, "everything the contract says fits the schema", 44);
         put_line(v, PLAIN, n[FINDING_NOTE] ? arena_printf(v->arena, " (%s)", notes) : "");

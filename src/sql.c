@@ -128,6 +128,7 @@ struct scan {
     const char *text; /* whole */
     const char *at;
     instant now;
+    bool escapes; /* E'…\'…' stands before: a string on the next line belongs to it, with its backslashes */
     struct err *e;
 };
 
@@ -162,6 +163,15 @@ static int quoted(struct scan *k, char close, bool backslash)
     return 0;
 }
 
+/* Comments are left out: where one ends then depends on this text alone, not on what else an engine takes
+ * for the end of a line. */
+static void skip_to(struct scan *k, const char *end)
+{
+    if (k->out)
+        text_add(&k->out->sql, " ");
+    k->at = end;
+}
+
 static int block_comment(struct scan *k)
 {
     const char *c = k->at + 2;
@@ -178,7 +188,7 @@ static int block_comment(struct scan *k)
             c++;
         }
     }
-    copy_to(k, c);
+    skip_to(k, c);
     return 0;
 }
 
@@ -187,17 +197,9 @@ static bool is_comment(const char *s)
     return (s[0] == '-' && s[1] == '-') || (s[0] == '/' && s[1] == '*');
 }
 
-/* Copied with a newline behind it, so that it cannot swallow the parenthesis that follows. A carriage return
- * ends it on some engines and not on others, so that what follows could be read in two ways. */
-static int line_comment(struct scan *k)
+static void line_comment(struct scan *k)
 {
-    size_t len = strcspn(k->at, "\n"), carriage = strcspn(k->at, "\r");
-    if (carriage + 1 < len)
-        return refuse(k, "has a carriage return inside a comment");
-    copy_to(k, k->at + len);
-    if (k->out)
-        text_add(&k->out->sql, "\n");
-    return 0;
+    skip_to(k, k->at + strcspn(k->at, "\r\n"));
 }
 
 static bool word_char(char c)
@@ -254,6 +256,7 @@ static int word(struct scan *k, bool after_dot)
     const char *w = k->at;
     if (k->d->backslash_strings && n == 1 && (*w == 'e' || *w == 'E') && w[1] == '\'') {
         copy_to(k, w + 1);
+        k->escapes = true;
         return quoted(k, '\'', true);
     }
     if (n == 4 && !strncasecmp(w, "this", 4) && !after_dot) {
@@ -271,13 +274,18 @@ static int scan_step(struct scan *k, int *depth, bool after_dot)
     const struct dialect *d = k->d;
     char c = *k->at;
     if (c == '\'')
-        return quoted(k, '\'', false);
+        return quoted(k, '\'', k->escapes);
+    if (c == '-' && k->at[1] == '-') {
+        line_comment(k);
+        return 0;
+    }
+    if (c == '/' && k->at[1] == '*')
+        return block_comment(k);
+    k->escapes = k->escapes && isspace((unsigned char)c);
     if (c == '"' || (c == '`' && d->backticks))
         return quoted(k, c, false);
     if (c == '[' && d->brackets)
         return quoted(k, ']', false);
-    if (is_comment(k->at))
-        return c == '-' ? line_comment(k) : block_comment(k);
     if (c == '$')
         return dollar(k);
     if (c == ':')
@@ -711,16 +719,46 @@ void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan 
     }
 }
 
-void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n)
+void sql_kids_left(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                   const struct node *n, bool inside)
 {
+    struct writer w = writer_for(s, d, p);
     count_of(s, d, n->table);
     refers_to(s, d, THIS, &n->join, parent, parent->set);
+    if (inside && n->where) {
+        add(s, " AND ");
+        expression(&w, THIS, n->where);
+    }
+}
+
+void sql_set_waiting(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    struct writer w = writer_for(s, d, p);
+    count_of(s, d, p->root.table);
+    in_own_set(s, d, THIS, &p->root);
+    add(s, " AND NOT (");
+    expression(&w, THIS, p->free_);
+    add(s, ")");
 }
 
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n)
 {
     delete_from(s, d, n->table);
     in_own_set(s, d, THIS, n);
+}
+
+void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n)
+{
+    struct writer w = {.s = s, .d = d};
+    sql_delete_set(s, d, n);
+    for (size_t i = 0; i < n->n_grow; i++) {
+        char row[ALIAS_SIZE];
+        add(s, " AND NOT EXISTS (SELECT 1");
+        from(s, d, n->table, new_alias(&w, row));
+        add(s, " WHERE ");
+        join_columns(&w, &n->grow[i], row, THIS);
+        add(s, ")");
+    }
 }
 
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
@@ -878,17 +916,70 @@ static bool loses_rows(const struct plan *p, const struct table *t)
     return false;
 }
 
-static bool detached(struct writer *w, const struct node *n, const struct table *t, bool begun)
+static bool same_reference(const struct detachment *a, const struct detachment *b)
+{
+    if (a->table != b->table || a->join.n != b->join.n)
+        return false;
+    for (size_t i = 0; i < a->join.n; i++) {
+        size_t j = 0;
+        while (j < b->join.n && b->join.child[j] != a->join.child[i])
+            j++;
+        if (j == b->join.n)
+            return false;
+    }
+    return true;
+}
+
+static const struct detachment *first_of(const struct node *n, const struct detachment *t)
+{
+    const struct detachment *found = NULL;
+    for (size_t i = 0; i < n->n_detach; i++)
+        if (same_reference(&n->detach[i], t))
+            return &n->detach[i];
+    for (size_t i = 0; !found && i < n->n_kids; i++)
+        found = first_of(&n->kids[i], t);
+    return found;
+}
+
+/* "this row refers to one that goes": an OR over every node that detaches this reference. */
+static bool loses_reference(struct writer *w, const struct node *n, const struct detachment *t, bool begun)
 {
     for (size_t i = 0; i < n->n_detach; i++) {
-        if (n->detach[i].table != t)
+        const struct join *j = &n->detach[i].join;
+        if (!same_reference(&n->detach[i], t))
             continue;
         add(w->s, begun ? " OR " : "");
-        within(w->s, w->d, THIS, n->detach[i].join.child, n->detach[i].join.n, n, n->detach[i].join.parent);
+        within(w->s, w->d, THIS, j->child, j->n, n, j->parent);
         begun = true;
     }
     for (size_t i = 0; i < n->n_kids; i++)
-        begun = detached(w, &n->kids[i], t, begun);
+        begun = loses_reference(w, &n->kids[i], t, begun);
+    return begun;
+}
+
+/* References to be emptied: one count per reference, since a row may lose several; one for all the ways that
+ * lead to it, since it is emptied once. */
+static bool detached(struct writer *w, const struct plan *p, const struct node *n, const struct table *t,
+                     bool begun)
+{
+    for (size_t i = 0; i < n->n_detach; i++) {
+        if (n->detach[i].table != t || first_of(&p->root, &n->detach[i]) != &n->detach[i])
+            continue;
+        add(w->s, begun ? " + (SELECT count(*)" : "(SELECT count(*)");
+        from(w->s, w->d, t, THIS);
+        add(w->s, " WHERE (");
+        loses_reference(w, &p->root, &n->detach[i], false);
+        add(w->s, ")");
+        if (loses_rows(p, t)) {
+            add(w->s, " AND (");
+            goes(w, &p->root, NULL, t, false);
+            add(w->s, ") IS NOT TRUE");
+        }
+        add(w->s, ")");
+        begun = true;
+    }
+    for (size_t i = 0; i < n->n_kids; i++)
+        begun = detached(w, p, &n->kids[i], t, begun);
     return begun;
 }
 
@@ -907,18 +998,8 @@ void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
         add(s, "),\n");
     }
     for (size_t i = 0; i < p->n_detach_slots; i++) {
-        const struct table *t = p->detach_slots[i];
-        add(s, "(SELECT count(*)");
-        from(s, d, t, THIS);
-        add(s, " WHERE (");
-        detached(&w, &p->root, t, false);
-        add(s, ")");
-        if (loses_rows(p, t)) {
-            add(s, " AND (");
-            goes(&w, &p->root, NULL, t, false);
-            add(s, ") IS NOT TRUE");
-        }
-        add(s, "),\n");
+        detached(&w, p, &p->root, p->detach_slots[i], false);
+        add(s, ",\n");
     }
     add(s, "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)");
 }
@@ -987,6 +1068,18 @@ void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, s
     expression(&w, THIS, p->matches);
     add(s, " LIMIT ");
     sql_bind_integer(s, d, most);
+}
+
+void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+               const struct expr *x)
+{
+    char row[ALIAS_SIZE];
+    struct writer w = writer_for(s, d, p);
+    new_alias(&w, row);
+    add(s, "SELECT 1");
+    from(s, d, t, row);
+    add(s, " WHERE ");
+    expression(&w, row, x);
 }
 
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is)

@@ -103,8 +103,14 @@ void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node 
                      const struct detachment *t);
 void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
                      const struct node *n);
-void sql_kids_left(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
+/* inside: only those that `where` lets go. */
+void sql_kids_left(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                   const struct node *n, bool inside);
+/* How many rows of the root's set must wait after all. */
+void sql_set_waiting(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
+/* Only those of the set to which no row of the table refers any more by a way down. */
+void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
 /* Reading. */
@@ -117,5 +123,8 @@ void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, size_t time, int64_t most);
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);
+/* The rows of a table for which a condition is true, with no other row in sight. */
+void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+               const struct expr *x);
 
 #endif

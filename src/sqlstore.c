@@ -5,10 +5,10 @@
  *   1. pick      lock up to N due rows beyond the cursor, with their whole condition
  *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due
  *   3. gather    top down: the subtree of rows that own rows of their own table, then rows that own others,
- * each locked
+ *                each locked; what a `where` said of them must still hold
  *   4. erase     bottom up: owned rows, then detach what refers to these rows, then the rows themselves, by
- * key
- *   5. settle    deferred constraints speak
+ *                key
+ *   5. settle    deferred constraints and triggers speak; where there are triggers, the rows are still gone
  *
  * Whoever asked for the slice commits it. Wherever fewer rows went than were found, and the rest is still
  * there, a trigger or rule kept it: the slice fails with ERR_REFUSED, so that no row loses what it owns and
@@ -190,6 +190,12 @@ static int kept_by_hooks(struct err *e, int64_t left, const struct table *t, con
                    left == 1 ? "" : "s", t->print, what, left == 1 ? "it" : "them");
 }
 
+/* What rows own changed between the judgement and its lock: the whole transaction again, it will find out. */
+static int changed_meanwhile(struct err *e, const struct table *t)
+{
+    return err_set(e, ERR_CONFLICT, "rows owned through %s changed while they were being locked", t->print);
+}
+
 /* --- the slice --------------------------------------------------------------------------------------------
  */
 
@@ -263,6 +269,17 @@ static int judge(struct sql_store *s, const struct plan *p, struct err *e)
     return 0;
 }
 
+/* A row without a key could be locked, but not found again: what owns it stays. */
+static int need_keys(const struct rows *rows, const struct table *t, struct err *e)
+{
+    for (size_t i = 0; t->key_may_be_null && i < rows->n_rows; i++)
+        for (size_t k = 0; k < t->n_key; k++)
+            if (row_at(rows, i)[k].kind == VALUE_NULL)
+                return err_set(e, ERR_REFUSED, "a row of %s that goes with it has no key (it is NULL)",
+                               t->print);
+    return 0;
+}
+
 /* One level further down: rows that refer to the frontier and are not in the set yet. */
 static int grow_once(struct sql_store *s, const struct node *n, int frontier, struct known *known,
                      struct err *e)
@@ -275,6 +292,8 @@ static int grow_once(struct sql_store *s, const struct node *n, int frontier, st
         AUTO(rows_release) struct rows found = {0};
         sql_grow(&st, s->engine->dialect, n, way, frontier);
         r = s->engine->query(s, &st, &found, e);
+        if (r == 0)
+            r = need_keys(&found, n->table, e);
         for (size_t i = 0; r == 0 && i < found.n_rows; i++)
             if (known_add(known, set, row_at(&found, i)))
                 rows_push(&next, row_at(&found, i));
@@ -317,13 +336,41 @@ static int gather(struct sql_store *s, const struct node *n, struct err *e)
         rows_release(&set->rows);
         set->node = kid;
         sql_pick_kids(&st, s->engine->dialect, n, kid);
-        if (s->engine->query(s, &st, &set->rows, e) < 0)
+        if (s->engine->query(s, &st, &set->rows, e) < 0 || need_keys(&set->rows, kid->table, e) < 0)
             return -1;
         set->rows.n_columns = kid->n_carry;
         if (gather(s, kid, e) < 0)
             return -1;
     }
     return 0;
+}
+
+/* Whether rows are locked, after they were judged, that must satisfy something: a `where`, or, below a row of
+ * the swept table, what the policy asks of its rows. Rows that own nothing are deleted with their `where`
+ * instead. */
+static bool locks_with_where(const struct node *n, bool root)
+{
+    if (root && n->n_grow)
+        return true;
+    for (size_t i = 0; i < n->n_grow; i++)
+        if (n->grow_where[i])
+            return true;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if ((n->kids[i].where && n->kids[i].set >= 0) || locks_with_where(&n->kids[i], false))
+            return true;
+    return false;
+}
+
+static int still_free(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t waiting;
+    if (!p->free_ || !locks_with_where(&p->root, true))
+        return 0;
+    sql_set_waiting(&st, s->engine->dialect, p);
+    if (query_number(s, &st, &waiting, e) < 0)
+        return -1;
+    return waiting ? changed_meanwhile(e, p->root.table) : 0;
 }
 
 static int run_detachment(struct sql_store *s, const struct plan *p, const struct node *n,
@@ -348,6 +395,18 @@ static int run_detachment(struct sql_store *s, const struct plan *p, const struc
     return left ? kept_by_hooks(e, left, t->table, "stayed attached") : 0;
 }
 
+/* Rows that were to go and are still there: not as `where` says any more, or kept. */
+static int kids_stayed(struct sql_store *s, const struct plan *p, const struct node *parent,
+                       const struct node *n, int64_t left, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t inside = left;
+    sql_kids_left(&st, s->engine->dialect, p, parent, n, true);
+    if (n->where && query_number(s, &st, &inside, e) < 0)
+        return -1;
+    return inside ? kept_by_hooks(e, inside, n->table, "stayed") : changed_meanwhile(e, n->table);
+}
+
 /* Rows owned by the parent's set that own nothing themselves. */
 static int delete_leaf(struct sql_store *s, const struct plan *p, const struct node *parent,
                        const struct node *n, struct slice *ret, struct err *e)
@@ -360,31 +419,82 @@ static int delete_leaf(struct sql_store *s, const struct plan *p, const struct n
     ret->gone[n->slot] += gone;
     if (!n->table->delete_hooks && !n->where)
         return 0;
-    sql_kids_left(&st, s->engine->dialect, parent, n);
+    sql_kids_left(&st, s->engine->dialect, p, parent, n, false);
     if (query_number(s, &st, &left, e) < 0)
+        return -1;
+    return left ? kids_stayed(s, p, parent, n, left, e) : 0;
+}
+
+static int count_set(struct sql_store *s, const struct node *n, int64_t *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_set_left(&st, s->engine->dialect, n);
+    return query_number(s, &st, ret, e);
+}
+
+static int set_is_gone(struct sql_store *s, const struct node *n, struct err *e)
+{
+    int64_t left;
+    if (count_set(s, n, &left, e) < 0)
         return -1;
     return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
 }
 
-/* Rows of a set, by key. Fewer than the set holds may be right (a row that two ways lead to went the first
- * time), so ask whether any is still there. */
-static int delete_set(struct sql_store *s, const struct node *n, struct slice *ret, struct err *e)
+/* The subtree from its leaves up, where a foreign key would otherwise act on rows of the same statement:
+ * refuse them, or delete them uncounted. Ends with the first pass that finds no leaf: what is left then are
+ * cycles, which go at once. */
+static int delete_tree(struct sql_store *s, const struct node *n, int64_t *gone, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    int64_t gone, left;
+    int64_t leaves, cycles, counted;
+    sql_delete_leaves(&st, s->engine->dialect, n);
+    do {
+        if (s->engine->execute(s, &st, &leaves, e) < 0)
+            return -1;
+        *gone += leaves;
+    } while (leaves);
+    if (count_set(s, n, &cycles, e) < 0)
+        return -1;
+    *gone += cycles;
+    sql_delete_set(&st, s->engine->dialect, n);
+    return cycles ? s->engine->execute(s, &st, &counted, e) : 0;
+}
+
+static int delete_rows(struct sql_store *s, const struct node *n, int64_t *gone, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_delete_set(&st, s->engine->dialect, n);
+    return s->engine->execute(s, &st, gone, e);
+}
+
+/* Rows of a set, by key. Fewer than the set holds may be right (a row that two ways lead to went the first
+ * time), so ask whether any is still there. */
+static int delete_set(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
+                      struct err *e)
+{
+    bool tree = n->n_grow && p->facts->fkeys_act_at_once;
+    int64_t gone = 0;
     int64_t found = (int64_t)s->sets[n->set].rows.n_rows;
     if (!found)
         return 0;
-    sql_delete_set(&st, s->engine->dialect, n);
-    if (s->engine->execute(s, &st, &gone, e) < 0)
+    if ((tree ? delete_tree(s, n, &gone, e) : delete_rows(s, n, &gone, e)) < 0)
         return -1;
     ret->gone[n->slot] += gone;
-    if (gone == found)
+    if (gone > found)
+        return err_set(e, ERR_DATABASE, "%lld keys of %s found %lld rows: the key does not tell rows apart",
+                       (long long)found, n->table->print, (long long)gone);
+    return gone == found && !tree ? 0 : set_is_gone(s, n, e);
+}
+
+/* Once every trigger has run, the deferred ones too: none of them has put a row back. */
+static int stays_gone(struct sql_store *s, const struct node *n, struct err *e)
+{
+    if (n->set < 0 || !s->sets[n->set].rows.n_rows)
         return 0;
-    sql_set_left(&st, s->engine->dialect, n);
-    if (query_number(s, &st, &left, e) < 0)
-        return -1;
-    return left ? kept_by_hooks(e, left, n->table, "stayed") : 0;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (stays_gone(s, &n->kids[i], e) < 0)
+            return -1;
+    return n->table->delete_hooks ? set_is_gone(s, n, e) : 0;
 }
 
 static int erase(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
@@ -401,7 +511,7 @@ static int erase(struct sql_store *s, const struct plan *p, const struct node *n
     for (size_t i = 0; i < n->n_detach; i++)
         if (run_detachment(s, p, n, &n->detach[i], ret, e) < 0)
             return -1;
-    return delete_set(s, n, ret, e);
+    return delete_set(s, p, n, ret, e);
 }
 
 int sqlstore_slice(struct store *store, const struct plan *p, const struct cursor *from, int64_t most,
@@ -419,9 +529,9 @@ int sqlstore_slice(struct store *store, const struct plan *p, const struct curso
         return -1;
     if (!s->sets[0].rows.n_rows)
         return 0;
-    if (gather(s, &p->root, e) < 0 || erase(s, p, &p->root, ret, e) < 0)
+    if (gather(s, &p->root, e) < 0 || still_free(s, p, e) < 0 || erase(s, p, &p->root, ret, e) < 0)
         return -1;
-    return s->engine->settle(s, e);
+    return s->engine->settle(s, e) < 0 ? -1 : stays_gone(s, &p->root, e);
 }
 
 int sqlstore_begin(struct store *store, const struct plan *p, struct err *e)
@@ -581,7 +691,10 @@ static void sample_integer(const struct time_column *t, const struct value *v, s
 static void sample_text(const struct time_column *t, const struct value *v, struct time_sample *ret)
 {
     instant ignored;
-    if (v->kind == VALUE_TEXT && when_parse(v->text, v->len, t->zone, &ignored))
+    size_t len = v->kind == VALUE_TEXT ? v->len : 0;
+    while (len && v->text[len - 1] == ' ') /* a char(n) comes padded */
+        len--;
+    if (len && when_parse(v->text, len, t->zone, &ignored))
         return;
     ret->unreadable++;
     set_example(ret, v);
@@ -625,6 +738,33 @@ static int scan_conditions(const struct dialect *d, const struct expr *x, instan
     return 0;
 }
 
+/* A condition on another table's rows must hold its own there: beside the swept row, a column that only the
+ * swept table has would be taken from that one, and the condition would be about the wrong row. */
+static int accepts_alone(struct sql_store *s, const struct plan *p, const struct table *t,
+                         const struct expr *x, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    if (!x)
+        return 0;
+    sql_alone(&st, s->engine->dialect, p, t, x);
+    return s->engine->accepts(s, &st, e);
+}
+
+static int accepts_nodes(struct sql_store *s, const struct plan *p, const struct node *n, struct err *e)
+{
+    for (size_t i = 0; i < n->n_grow; i++)
+        if (accepts_alone(s, p, n->table, n->grow_where[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < n->n_after; i++)
+        if (n->after[i]->n_kids && accepts_alone(s, p, n->after[i]->table, n->after[i]->kids[0], e) < 0)
+            return -1;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (accepts_alone(s, p, n->kids[i].table, n->kids[i].where, e) < 0 ||
+            accepts_nodes(s, p, &n->kids[i], e) < 0)
+            return -1;
+    return 0;
+}
+
 int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
 {
     struct sql_store *s = of(store);
@@ -641,6 +781,8 @@ int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
         sql_count(&st, d, p);
         r = s->engine->accepts(s, &st, e);
     }
+    if (r == 0)
+        r = accepts_nodes(s, p, &p->root, e);
     s->engine->rollback(s);
     return r;
 }

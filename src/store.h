@@ -20,7 +20,7 @@ void cursor_set(struct cursor *c, const struct value *values, size_t n); /* copi
 struct slice {
     int64_t picked;    /* due rows that were locked; 0: no more due rows beyond the cursor */
     int64_t *gone;     /* per plan->slots */
-    int64_t *detached; /* per plan->detach_slots */
+    int64_t *detached; /* per plan->detach_slots: references emptied in rows that stay */
     struct cursor end; /* the last row picked: where the next slice begins */
     char *key;         /* picked == 1: that row, "id=42"; else NULL */
 };

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 enum {
-    STANDARD_LOCK_TIMEOUT_MS = 2000,
-    STEPS_BETWEEN_LOOKS = 2000, /* instructions of SQLite's machine between two looks at the clock */
+    READ_LOCK_TIMEOUT_MS = 10000, /* other sweepers may write back to back: a reader gets its turn late */
+    STEPS_BETWEEN_LOOKS = 2000,   /* instructions of SQLite's machine between two looks at the clock */
 };
 
 struct sqlite_store {
@@ -487,7 +487,10 @@ static int begin(struct sqlite_store *q, const char *sql, int64_t statement_time
 
 static int begin_read(struct sql_store *s, int64_t statement_timeout_us, struct err *e)
 {
-    return begin(of_sql(s), "BEGIN", statement_timeout_us, e);
+    struct sqlite_store *q = of_sql(s);
+    if (q->db)
+        sqlite3_busy_timeout(q->db, READ_LOCK_TIMEOUT_MS); /* a write may have left another */
+    return begin(q, "BEGIN", statement_timeout_us, e);
 }
 
 static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
@@ -609,7 +612,7 @@ static int foreign_keys_on(struct sqlite_store *q, struct err *e)
 static int set_up(struct sqlite_store *q, struct err *e)
 {
     sqlite3_extended_result_codes(q->db, 1);
-    sqlite3_busy_timeout(q->db, STANDARD_LOCK_TIMEOUT_MS);
+    sqlite3_busy_timeout(q->db, READ_LOCK_TIMEOUT_MS);
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
     allow_quoted_strings(q, false);

@@ -19,7 +19,8 @@ enum {
     TRIES = 8,       /* of one transaction before it is split */
     TRIES_SPLIT = 2, /* … once it is being split */
     RECONNECTS = 8,
-    LEFT_MOST = 1000, /* how far rows that stayed are counted */
+    LEFT_MOST = 1000,     /* how far rows that stayed are counted */
+    LOOKS_AFTER_LOSS = 4, /* at rows that the session of a broken connection may still hold */
 };
 static const int64_t PAUSE_FIRST_US = 20 * US_PER_MS, PAUSE_MOST_US = 2 * US_PER_S,
                      PAUSE_STEP_US = 50 * US_PER_MS;
@@ -33,6 +34,7 @@ struct run {
     int64_t most;  /* rows of the next slice */
     int64_t batch; /* rows a slice may have */
     int tries;     /* failed tries of the current transaction */
+    bool lost;     /* a connection broke */
     bool finished;
 };
 
@@ -121,6 +123,7 @@ static bool reconnected(struct run *r, struct err *e)
     for (int i = 0; i < RECONNECTS && !asked_to_stop(r); i++) {
         if (r->store->ops->reconnect(r->store, &why) == 0) {
             r->out->retries++;
+            r->lost = true;
             return true;
         }
         wait_us(r, pause_length(i + 2));
@@ -138,22 +141,12 @@ static const char *skip_reason(enum err_kind k)
     return k == ERR_REFUSED ? "refused" : k == ERR_TIMEOUT ? "timeout" : "locked";
 }
 
-static bool skipped_before(const struct outcome *o, const char *key)
-{
-    for (size_t i = 0; i < o->n_skipped; i++)
-        if (!strcmp(o->skipped[i].key, key))
-            return true;
-    return false;
-}
-
 static void skip_row(struct run *r, const struct slice *s, const struct err *e)
 {
     struct outcome *o = r->out;
     const char *key = s->key ? s->key : "?";
     cursor_copy(&r->cursor, &s->end);
     r->tries = 0;
-    if (skipped_before(o, key))
-        return;
     o->skipped = mem_grow(o->skipped, o->n_skipped + 1, sizeof(*o->skipped));
     o->skipped[o->n_skipped++] =
         (struct skipped_row){mem_strdup(key), skip_reason(e->kind), mem_strdup(e->text)};
@@ -377,6 +370,18 @@ static int64_t rows_left(struct run *r)
     return n > skipped ? n - skipped : 0;
 }
 
+/* Rows may have been locked by others, or moved before the cursor, meanwhile: one more look. The session of a
+ * broken connection holds its rows until the server notices: then a few, after pauses that grow. */
+static void look_again(struct run *r, int64_t started)
+{
+    for (int i = 0; i < (r->lost ? LOOKS_AFTER_LOSS : 1) && !r->finished && rows_left(r) > 0; i++) {
+        if (r->lost)
+            wait_us(r, pause_length(i + 3));
+        drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
+        pass(r, started);
+    }
+}
+
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
@@ -385,9 +390,7 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     ret->kind = OUTCOME_DONE;
     if (!asked_to_stop(&r) && anything_due(&r)) {
         pass(&r, started);
-        /* Rows may have been locked by others, or moved before the cursor, meanwhile: one more look. */
-        if (!r.finished && rows_left(&r) > 0)
-            pass(&r, started);
+        look_again(&r, started);
         if (!r.finished)
             ret->left = rows_left(&r);
     } else if (!r.finished && asked_to_stop(&r)) {

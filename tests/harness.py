@@ -33,7 +33,6 @@ import contextlib
 import datetime
 import fcntl
 import importlib.util
-import io
 import itertools
 import json
 import os
@@ -249,6 +248,25 @@ class PostgresDatabase(Database):
         self.close()
         self.server.admin(f'drop database if exists "{self.name}" with (force)')
 
+    def give_back(self):
+        """Empties a borrowed database for the next who borrows one."""
+        self.close()
+        try:
+            self.script(f"""
+                select pg_terminate_backend(pid) from pg_stat_activity
+                    where datname = '{self.name}' and pid <> pg_backend_pid();
+                do $$ declare s text; begin
+                    for s in select nspname from pg_namespace where nspname !~ '^(pg_|information_schema)' loop
+                        execute format('drop schema %I cascade', s);
+                    end loop;
+                end $$;
+                create schema public authorization pg_database_owner; grant usage on schema public to public;
+                alter database "{self.name}" reset all""")
+            self.close()
+            self.server._spare.append(self.name)
+        except psycopg2.Error:
+            self.drop()
+
 
 def _percent(sql, params):
     return sql.replace("%", "%%").replace("?", "%s") if params else sql
@@ -274,7 +292,7 @@ class Postgres:
         self.port = _free_port() if port else None
         self.process = None
         self.owned = True
-        self._names = itertools.count(1)
+        self._names, self._spare = itertools.count(1), []
         self._admin = None
         self._admin_lock = threading.Lock()
         self._settings = dict(self.SETTINGS, **(settings or {}))
@@ -289,7 +307,8 @@ class Postgres:
         self = cls.__new__(cls)
         self.home, self.port, self.process, self.owned = Path(home), None, None, False
         self.log = self.home / "log"
-        self._names, self._admin, self._admin_lock = itertools.count(1), None, threading.Lock()
+        self._names, self._spare = itertools.count(1), []
+        self._admin, self._admin_lock = None, threading.Lock()
         return self
 
     def _create(self):
@@ -376,6 +395,10 @@ class Postgres:
         name = f"t{os.getpid()}_{next(self._names)}"
         self.admin(f'create database "{name}" template template0')
         return PostgresDatabase(self, name)
+
+    def borrow(self):
+        """An empty database to be given back: several times faster than a fresh one."""
+        return PostgresDatabase(self, self._spare.pop()) if self._spare else self.fresh()
 
 
 def _free_port():
@@ -703,8 +726,8 @@ class PostgresTest(unittest.TestCase):
     engine = "postgres"
 
     def setUp(self):
-        self.db = postgres().fresh()
-        self.addCleanup(self.db.drop)
+        self.db = postgres().borrow()
+        self.addCleanup(self.db.give_back)
 
 
 ENGINES = {"Sqlite": SqliteTest, "Postgres": PostgresTest}
@@ -727,7 +750,6 @@ class _TapResult(unittest.TestResult):
         super().__init__()
         self.number = 0
         self.bad = 0
-        self._failed_part = None
 
     def _line(self, test, trouble=None):
         self.number += 1

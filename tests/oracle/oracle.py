@@ -461,17 +461,33 @@ class Verdict:
     roots: list = field(default_factory=list)       # ids of the due rows that go with all they own
     gone: set = field(default_factory=set)          # (table, id), the roots among them
     detached: dict = field(default_factory=dict)    # (table, id) -> columns set to NULL; these rows stay
-    touched: dict = field(default_factory=dict)     # the same for every row that a detach reaches, gone or not
-    detachings: set = field(default_factory=set)    # the same by reference: (table, id, its columns)
+    emptied: dict = field(default_factory=dict)     # (table, id, columns of a reference) -> (table, id) it referred to;
+                                                    # every reference that a detach reaches, in rows that go, too
+    roots_of: dict = field(default_factory=dict)    # (table, id) that goes -> ids of the roots that take it along
     times: dict = field(default_factory=dict)       # root id -> its instant
     why: dict = field(default_factory=dict)         # id -> what became of the row
 
     def count(self, word):
-        return sum(1 for w in self.why.values() if w == word)
+        return sum(1 for w in self.why.values() if w.startswith(word))
+
+    def may_count(self, reference):
+        """Whether a sweep may count this reference as emptied: in a row that stays it does; a row that is due itself
+        does not count; one that goes with others may, if it goes in a later batch than what it referred to."""
+        at, owner = reference[:2], self.emptied[reference]
+        if at not in self.gone:
+            return True
+        if at[0] is self.table and at[1] in self.roots:
+            return False
+        return not self.roots_of[owner] <= self.roots_of[at]
 
 
 def listed(value):
     return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def emptied_columns(ref):
+    """What a detach sets to NULL: what may be NULL and is not part of the key."""
+    return tuple(c for c in ref.columns if ref.table.columns[c].nullable and c not in ref.table.key)
 
 
 class Owner:
@@ -492,10 +508,9 @@ class Owner:
             level = self if ref.table is table else Owner(w, ref.table, schema)
             self.owned.append((ref, w.get("where"), level))
 
-
     def detachable(self):
-        """(table, column) of all that may be set to NULL, here and below."""
-        found = {(r.table, c) for r in self.detach for c in r.columns}
+        """(table, columns) of every reference that may be emptied, here and below."""
+        found = {(r.table, emptied_columns(r)) for r in self.detach}
         return found.union(*(below.detachable() for _, _, below in self.owned if below is not self))
 
 
@@ -504,7 +519,6 @@ class Judge:
         self.said, self.now = said, now
         self.table = schema.table(said["table"])
         self.unit, self.zone = said.get("unit"), said.get("zone")
-        self.detachings = set()
         self.conditions = Conditions(now, self.unit, self.zone, sql or {})
         self.owner = Owner(said, self.table, schema)
         if "expires" in said:
@@ -535,6 +549,8 @@ class Judge:
             if type(value) is not int or value <= 0:
                 return NEVER
             span = value * (UNITS[keep["unit"]] if "unit" in keep else unit_of(column, None))
+            if span > self.now:
+                return NEVER        # beyond 1970: a number that means "for ever"
         return NEVER if span is NEVER else (self.now - span, inclusive)
 
     def latest(self, row):
@@ -567,11 +583,20 @@ class Judge:
             return "young"
         return "held" if self.held(row, state) else "due"
 
+    def untouchable(self, row, state):
+        """Why a row of the policy's own table may not go even below a due one, or None: its age does not matter there.
+        """
+        if not self.in_scope(row, state):
+            return "out"
+        if self.held(row, state):
+            return "held"
+        return {None: "null", UNUSABLE: "unreadable"}.get(self.latest(row))
+
     # --- a row with all it owns
 
     def gather(self, root, state):
-        """All that goes with a root, and what is detached from it: (gone, detached), or None if it waits."""
-        gone, detached = set(), {}
+        """All that goes with a root, and the references that are emptied: (gone, emptied), or why it waits."""
+        gone, emptied = set(), {}
         todo = [(self.owner, root)]
         seen = set()
         while todo:         # ends: every (level, row) is visited once
@@ -589,14 +614,14 @@ class Judge:
                 for j, r in ref.rows_of(row, state):
                     if where is not None and self.conditions.truth(where, ref.table, r, state) is not True:
                         return "where"
+                    if below is self.owner and self.untouchable(r, state):
+                        return f"below: {self.untouchable(r, state)}"
                     todo.append((below, j))
             for ref in level.detach:
-                columns = [c for c in ref.columns
-                           if ref.table.columns[c].nullable and c not in ref.table.key]
+                columns = emptied_columns(ref)
                 for j, _ in ref.rows_of(row, state):
-                    detached.setdefault((ref.table, j), set()).update(columns)
-                    self.detachings.add((ref.table, j, tuple(columns)))
-        return gone, detached
+                    emptied[ref.table, j, columns] = (level.table, i)
+        return gone, emptied
 
     def verdict(self, state):
         v = Verdict(self.table)
@@ -611,10 +636,12 @@ class Judge:
             v.roots.append(i)
             v.times[i] = self.latest(row)
             v.gone |= whole[0]
-            for at, columns in whole[1].items():
-                v.touched.setdefault(at, set()).update(columns)
-        v.detachings = self.detachings
-        v.detached = {at: columns for at, columns in v.touched.items() if at not in v.gone}
+            v.emptied.update(whole[1])
+            for at in whole[0]:
+                v.roots_of.setdefault(at, set()).add(i)
+        for table, i, columns in v.emptied:
+            if (table, i) not in v.gone:
+                v.detached.setdefault((table, i), set()).update(columns)
         return v
 
 
@@ -630,7 +657,7 @@ def copy(state):
 
 
 def read(contract):
-    return yaml.safe_load(contract) if isinstance(contract, str) else contract
+    return yaml.load(contract, yaml.CSafeLoader) if isinstance(contract, str) else contract
 
 
 def sweep(contract, schema, state, now, sql=None, judge=Judge):

@@ -9,19 +9,24 @@ FEATURES = """
 after where below with; age; age of several columns; any; at the cutoff; batch 1; batch 1000; batch 2-5; batch default
 batch null; comparison; cutoff near a clock change; cycle of rows; deferred foreign key; dependent without a key
 detach; detach below with; detach of part of the columns; detach on a dependent itself; detach on the table itself
-detached; detached and gone; disabled policy; eq; escaped star; expires; extreme integer; extreme keep; foreign key
-garbage text; hold; inclusive; keep by; keep column; keep now; keep otherwise; keep plain; kept: held; kept: null
+detached; detached and gone; disabled policy; dropped column; eq; escaped star; expires; extreme integer
+extreme keep; foreign key
+garbage text; hold; inclusive; index; keep by; keep column; keep now; keep otherwise; keep plain; kept: held; kept: null
 kept: out; kept: unreadable; kept: waiting after; kept: waiting where; kept: young; key bigint; key integer
-key of 2 columns; key of 3 columns; key text; key varchar; like; list with null; newer_than; no foreign key; not
+key of 2 columns; key of 3 columns; key text; key varchar; like; list with null; name in other case; newer_than
+no foreign key; not
 not null; nothing goes; odd names; older_than; on delete cascade; on delete restrict; on delete set null; order; prefix
+policies for root and dependent; root refers to its dependents; time in the key
 reference of several columns; reference to a unique key; reference with ->; reference within the key; rows
 rows with null; second policy; something goes; something stays; sql condition; sql condition on another table
 subtree with where; text with offset; text without offset; three tables lose rows; time int ms; time int s; time int us
 time text; two paths; two references; unique key only; where; with 1 deep; with 2 deep; with 3 deep
 with on a dependent itself; with on the table itself; with where; with where below; young descendant goes; zone
 """
-ONLY = {"sqlite": "strict; without rowid; integer column with other values; text column with other values; key int",
-        "postgres": "infinity; key smallint; key uuid; partitioned; schema; time date; time timestamp; time timestamptz"}
+ONLY = {"sqlite": "strict; without rowid; integer column with other values; text column with other values; key int;"
+                  " key not declared NOT NULL",
+        "postgres": "domain; infinity; key smallint; key uuid; partitioned; partitioned by time; schema;"
+                    " time date; time timestamp; time timestamptz"}
 
 
 def expected(engine):

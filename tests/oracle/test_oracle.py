@@ -6,6 +6,7 @@ from unittest import mock
 from zoneinfo import ZoneInfo
 
 import oracle
+import round_words
 import rounds
 from oracle import DAY, SECOND, UNUSABLE, Column, Foreign, Schema, Table, duration, read_text
 
@@ -40,7 +41,7 @@ class Texts(unittest.TestCase):
             self.assertEqual(read_text(text, None), us, text)
 
     def test_unreadable(self):
-        for text in rounds.GARBAGE + ["2020-01-01T00:00:00Z\0", "1970-01-01T15:59:00+16"]:
+        for text in round_words.GARBAGE + ["2020-01-01T00:00:00Z\0", "1970-01-01T15:59:00+16"]:
             self.assertIs(read_text(text, None), UNUSABLE, text)
 
     def test_zones(self):
@@ -199,7 +200,8 @@ class Sweeps(unittest.TestCase):
 
     def test_after(self):
         self.items()
-        self.assertEqual(self.gone(expires="at_ms", after=[{"ref": "item(t_id)", "where": {"state": "ok"}}]), {"t": [2]})
+        after = [{"ref": "item(t_id)", "where": {"state": "ok"}}]
+        self.assertEqual(self.gone(expires="at_ms", after=after), {"t": [2]})
 
     def test_after_below(self):
         self.items()
@@ -210,7 +212,8 @@ class Sweeps(unittest.TestCase):
         self.t_rows(t1=9, t2=-9)
         for i, c in ((1, "a"), (2, "b")):
             self.state[self.t][i]["code"] = c
-        self.put(self.mark, {"id": 1, "code": "a", "tenant": "x"}, {"id": 2, "code": "b", "tenant": "x"}, {"id": 3, "tenant": "x"})
+        self.put(self.mark, {"id": 1, "code": "a", "tenant": "x"}, {"id": 2, "code": "b", "tenant": "x"},
+                 {"id": 3, "tenant": "x"})
         got, detached, _ = self.swept(expires="at_ms", detach=["mark(code)"])
         self.assertEqual((got, detached), ({"t": [1]}, {("mark", 1): ["code"]}))
         self.assertEqual([r["code"] for r in self.state[self.mark].values()], [None, "b", None])

@@ -186,6 +186,13 @@ class KeepByValue(Case):
             """, gone={"workflow": 1})
         self.left("workflow", 2)
 
+    def test_by_a_boolean(self):
+        self.given("create table flag (id integer primary key, ok boolean, done_ms bigint)")
+        self.insert("flag", (1, True, MS - 2 * HOUR), (2, False, MS - 2 * HOUR), (3, False, MS - 2 * DAY), (4, None, 0))
+        self.swept("policies: {flag: {table: flag, age: done_ms, keep: {by: ok, values: {true: 1h, false: 1d}}}}",
+                   gone={"flag": 2})
+        self.left("flag", 2, 4)
+
     def test_together_with_rows(self):
         self.fill()
         self.swept("""

@@ -607,6 +607,19 @@ class Privileges(Checks, PostgresTest):
         r = lapse(dsn, "policies: {t: {table: t, expires: at_ms, detach: [c(t_id)]}}", "check", "--json")
         self.finding(r, "error", "update", "c")
 
+    def test_locking_takes_update(self):
+        self.given("create table t (id integer primary key, at_ms bigint)")
+        dsn = self.as_role("grant select, delete on t to ROLE")
+        r = lapse(dsn, "policies: {t: {table: t, expires: at_ms}}", "check", "--json")
+        self.finding(r, "error", "update")
+
+    def test_a_reference_from_where_we_may_not_look(self):
+        self.given("""
+            create schema s; create table t (id integer primary key, at_ms bigint);
+            create table s.c (id integer primary key, t_id integer references t(id) on delete cascade)""")
+        r = lapse(self.as_role("grant all on t to ROLE"), "policies: {t: {table: t, expires: at_ms}}", "check", "--json")
+        self.finding(r, "error", "s.c(t_id)", "cascade")
+
     def test_enough(self):
         self.given("create table t (id integer primary key, at_ms bigint); create index i on t(at_ms)")
         dsn = self.as_role("grant select, delete, update on t to ROLE")

@@ -148,10 +148,8 @@ class Mistakes(Case, SqliteTest):
         self.mistake("schedulers: {fast: {every: 1m}, slow: {every: 1h}}\npolicies: {t: {scheduler: fst, table: t, expires: at_ms}}",
                      "fst", "fast")
 
-    def test_no_scheduler_where_there_are_several(self):
-        self.mistake("schedulers: {fast: {every: 1m}, slow: {every: 1h}}\npolicies: {t: {table: t, expires: at_ms}}", "scheduler")
-
     def test_the_default_scheduler(self):
+        self.plan("schedulers: {fast: {every: 1m}, slow: {every: 1h}}\npolicies: {t: {table: t, expires: at_ms}}")
         self.plan("policies: {t: {scheduler: default, table: t, expires: at_ms}}")
         self.plan("schedulers: {default: {every: 1m}, slow: {every: 1h}}\npolicies: {t: {table: t, expires: at_ms}}")
 

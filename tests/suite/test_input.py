@@ -2,7 +2,6 @@
 import os
 import shutil
 import socket
-import stat
 import subprocess
 
 from harness import *
@@ -30,6 +29,8 @@ class Input(Case):
                     self.assertTrue(r.said.strip(), "nothing was said")
                     self.assertNotIn(PASSWORD, r.said)
                     self.assertNotIn(Postgres.PASSWORD, r.said)
+                    if not json and r.code in (2, 5):
+                        self.assertEqual(r.out, "", "a command that could not begin has no result to show")
 
 
 class Files(Input, SqliteTest):
@@ -222,6 +223,22 @@ class Stores(Input, SqliteTest):
         p = subprocess.run([binary, "-f", contract, "plan", "--now", NOW], **run)
         self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
         where.chmod(0o755)
+
+    def test_odd_paths(self):
+        for name in ("a b", "x?mode=memory", "x#y", "x%41", "ž", "file:x"):
+            with self.subTest(name):
+                db = Sqlite(new_folder() / (name + ".sqlite"))
+                db.script("create table t (id integer primary key, at_ms integer); insert into t values (1, 0)")
+                r = lapse(db, self.CONTRACT, "sweep", "--json")
+                self.assertEqual(r.code, 0, r)
+                self.assertEqual(db.rows("select * from t"), [])
+                db.close()
+
+    def test_a_relative_path(self):
+        where = new_folder()
+        shutil.copy(self.db.path, where / "x.sqlite")
+        r = lapse("sqlite:x.sqlite", self.CONTRACT, "plan", "--json", cwd=where)
+        self.assertEqual(r.policy("t")["rows"], 2, r)
 
     def test_store_file(self):
         path = contract_file(None, "store_file: dsn\n" + self.CONTRACT)

@@ -46,6 +46,37 @@ class Keys(Case):
         self.swept('policies: {p: {table: p, expires: at_ms, with: ["c(a, b)"]}}', gone={"p": 1, "c": 1})
         self.left("c", 2)
 
+    def test_a_foreign_key_that_names_no_columns(self):
+        self.given("""
+            create table p (a integer not null, b integer not null, at_ms bigint, primary key (b, a));
+            create table c (id integer primary key, x integer, y integer, foreign key (x, y) references p)""")
+        self.insert("p", (1, 2, 0), (2, 1, MS + 1))
+        self.insert("c", (1, 2, 1), (2, 1, 2))
+        self.sweep("policies: {p: {table: p, expires: at_ms}}", code=3)
+        self.swept('policies: {p: {table: p, expires: at_ms, with: ["c(x, y)"]}}', gone={"p": 1, "c": 1})
+        self.left("c", 2)
+
+    def test_without_a_foreign_key_the_order_is_the_primary_keys(self):
+        self.given("""
+            create table p (a integer not null, b integer not null, at_ms bigint, primary key (b, a));
+            create table c (id integer primary key, x integer, y integer)""")
+        self.insert("p", (1, 2, 0), (2, 1, MS + 1))
+        self.insert("c", (1, 2, 1), (2, 1, 2))
+        self.swept('policies: {p: {table: p, expires: at_ms, with: ["c(x, y)"]}}', gone={"p": 1, "c": 1})
+        self.left("c", 2)
+
+    def test_a_unique_key_two_deep(self):
+        self.given("""
+            create table p (id integer primary key, at_ms bigint);
+            create table c (id integer primary key, p_id integer references p(id), code text unique);
+            create table d (id integer primary key, c_code text references c(code))""")
+        self.insert("p", (1, 0), (2, MS + 1))
+        self.insert("c", (1, 1, "x"), (2, 2, "y"), (3, 1, None))
+        self.insert("d", (1, "x"), (2, "y"), (3, None))
+        self.swept("policies: {p: {table: p, expires: at_ms, with: [{ref: c(p_id), with: [d(c_code)]}]}}",
+                   gone={"p": 1, "c": 2, "d": 1})
+        self.left("d", 2, 3)
+
     def test_a_unique_key_by_foreign_key(self):
         self.given("""
             create table account (id integer primary key, email text not null unique, at_ms bigint);
@@ -168,6 +199,44 @@ class PostgresKeys(Case, PostgresTest):
     def test_date(self):
         self.keyed("date", "2024-01-01", "2020-02-29", "2025-01-01")
 
+    def test_types_that_differ_but_compare(self):
+        self.given("""
+            create table t (id bigint primary key, at_ms bigint);
+            create table c (id integer primary key, t_id smallint references t(id));
+            create table d (id integer primary key, t_id numeric);
+            create table u (id text primary key, at_ms bigint);
+            create table e (id integer primary key, u_id varchar(20) references u(id));
+            create table f (id integer primary key, u_id char(8))""")
+        self.insert("t", (1, 0), (2**40, 0))
+        self.insert("c", (1, 1))
+        self.insert("d", (1, 1), (2, 2**40), (3, "1.5"))
+        self.insert("u", ("a", 0), ("b", MS + 1))
+        self.insert("e", (1, "a"), (2, "b"))
+        self.insert("f", (1, "a"), (2, "b"))
+        self.swept("""
+            policies:
+              t: { table: t, expires: at_ms, with: [c(t_id), d(t_id)] }
+              u: { table: u, expires: at_ms, with: [e(u_id), f(u_id)] }
+            """, gone={"t": 2, "c": 1, "d": 2, "u": 1, "e": 1, "f": 1})
+
+    def test_dropped_columns(self):
+        self.given("""
+            create table t (a integer, id integer primary key, b text, at_ms bigint);
+            create table c (x integer, id integer primary key, y integer, t_id integer references t(id));
+            alter table t drop column a, drop column b; alter table c drop column x, drop column y""")
+        self.insert("t", (1, 0), (2, MS + 1))
+        self.insert("c", (1, 1), (2, 2))
+        self.swept("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}", gone={"t": 1, "c": 1})
+
+    def test_citext(self):
+        self.given("""
+            create extension citext;
+            create table t (id citext primary key, s citext, at_ms bigint);
+            create table c (id integer primary key, t_id citext references t(id))""")
+        self.insert("t", ("A", "x", 0), ("b", "X", 0), ("c", "y", 0))
+        self.insert("c", (1, "a"), (2, "B"))
+        self.swept("policies: {t: {table: t, rows: {s: x}, expires: at_ms, with: [c(t_id)]}}", gone={"t": 2, "c": 2})
+
     def test_generated_identity(self):
         self.given("create table t (id bigint generated always as identity primary key, at_ms bigint)")
         self.insert("t(at_ms)", 0, MS + 1, 0)
@@ -218,6 +287,37 @@ class SqliteKeys(Case, SqliteTest):
         self.given("pragma journal_mode = wal; create table t (id integer primary key, at_ms integer)")
         self.insert("t", (1, 0), (2, MS + 1))
         self.swept("policies: {t: {table: t, expires: at_ms}}", gone={"t": 1})
+
+    def test_foreign_keys_fold(self):
+        self.given("create table P (ID integer primary key, at_ms integer); "
+                   "create table c (id integer primary key, p_id integer references p(id))")
+        self.insert("P", (1, 0), (2, MS + 1))
+        self.insert("c", (1, 1), (2, 2))
+        self.sweep("policies: {p: {table: p, expires: at_ms}}", code=3)
+        self.sweep("policies: {p: {table: p, expires: at_ms, with: [C(P_ID)]}}")
+        self.left("c", 2)
+
+    def test_generated_columns(self):
+        self.given("create table t (id integer primary key, a integer, at_ms integer as (a * 1000) virtual)")
+        self.insert("t(id, a)", (1, 0), (2, S + 1))
+        self.swept("policies: {t: {table: t, expires: at_ms}}", gone={"t": 1})
+
+    def test_rows_that_break_a_foreign_key_already(self):
+        self.given("pragma foreign_keys = off; create table p (id integer primary key, at_ms integer); "
+                   "create table c (id integer primary key, p_id integer references p(id))")
+        self.insert("p", (1, 0))
+        self.insert("c", (1, 1), (2, 77))
+        self.swept("policies: {p: {table: p, expires: at_ms, with: [c(p_id)]}}", gone={"p": 1, "c": 1})
+
+    def test_collations_that_differ(self):
+        # 'A' belongs to 'a' by the one and not by the other
+        self.given("create table t (k text collate nocase primary key not null, at_ms integer); "
+                   "create table c (id integer primary key, k text)")
+        self.insert("t", ("a", 0), ("c", MS + 1))
+        self.insert("c", (1, "A"), (2, "a"))
+        with self.untouched():
+            r = self.sweep("policies: {t: {table: t, expires: at_ms, with: [c(k)]}}", code=3)
+        self.assertIn("collation", r.policy("t")["error"])
 
     def test_names_fold(self):
         self.given("create table Jobs (Id integer primary key, Expires integer, State text)")

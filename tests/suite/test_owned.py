@@ -149,6 +149,50 @@ class With(Case):
             """, gone={"wf": 1, "step": 2})
         self.left("step", 22)
 
+    def test_a_row_that_is_owned_twice_counts_once(self):
+        self.given("""
+            create table r (id integer primary key, at_ms bigint);
+            create table a (id integer primary key, r_id integer references r(id));
+            create table b (id integer primary key, r_id integer references r(id));
+            create table c (id integer primary key, a_id integer references a(id), b_id integer references b(id))""")
+        self.insert("r", (1, 0), (2, MS + 1))
+        self.insert("a", (1, 1), (2, 2))
+        self.insert("b", (1, 1), (2, 2))
+        self.insert("c", (1, 1, 1), (2, 1, 2), (3, 2, 1), (4, 2, 2), (5, None, 1), (6, None, None))
+        self.swept("""
+            policies:
+              r:
+                table: r
+                expires: at_ms
+                with: [ { ref: a(r_id), with: [ c(a_id) ] }, { ref: b(r_id), with: [ c(b_id) ] } ]
+            """, gone={"r": 1, "a": 1, "b": 1, "c": 4})
+        self.left("c", 4, 6)
+
+    def test_tables_that_refer_to_each_other(self):
+        self.given("""
+            create table doc (id integer primary key, current_rev integer, at_ms bigint);
+            create table rev (id integer primary key, doc_id integer references doc(id))""")
+        if self.on_postgres:
+            self.given("alter table doc add foreign key (current_rev) references rev(id)")
+        self.insert("doc", (1, None, 0), (2, None, MS + 1), (3, None, MS + 1))
+        self.insert("rev", (11, 1), (12, 1), (21, 2))
+        self.db.execute("update doc set current_rev = 12 where id = 1")
+        self.db.execute("update doc set current_rev = 21 where id = 2")
+        self.db.execute("update doc set current_rev = 11 where id = 3")
+        self.swept("""
+            policies:
+              doc: { table: doc, expires: at_ms, with: [ { ref: rev(doc_id), detach: [ doc(current_rev) ] } ] }
+            """, gone={"doc": 1, "rev": 2}, detached=...)
+        self.assertEqual(self.db.rows("select id, current_rev from doc order by 1"), [(2, 21), (3, None)])
+
+    def test_a_dependent_shared_by_two_roots(self):
+        self.given("drop table line; drop table log")
+        self.given("create table tag (id integer primary key, wf_a integer references wf(id), wf_b integer references wf(id))")
+        self.insert("wf", *[(n, "done", 0) for n in range(1, 7)])
+        self.insert("tag", *[(n, n, n % 6 + 1) for n in range(1, 7)])
+        self.swept("policies: {wf: {table: wf, expires: at_ms, batch: 1, with: [step(wf_id), tag(wf_a), tag(wf_b)]}}",
+                   gone={"wf": 6, "tag": 6})
+
     def test_an_unlisted_cascade_is_refused(self):
         self.given("""
             create table owner (id integer primary key, at_ms bigint);
@@ -198,12 +242,31 @@ class Trees(Case):
 
     def test_the_whole_subtree(self):
         later = MS + 1
-        self.insert("node", (1, None, 0), (2, 1, later), (3, 2, later), (4, 3, None), (5, None, later), (6, 5, later))
+        self.insert("node", (1, None, 0), (2, 1, later), (3, 2, later), (4, 3, later), (5, None, later), (6, 5, later))
         self.insert("att", (1, 1), (2, 4), (3, 4), (4, 6), (5, None))
         r = self.swept(self.TREE, gone={"node": 4, "att": 3})
         self.left("node", 5, 6)
         self.left("att", 4, 5)
         self.assertEqual(r.policy("node")["rows"], 4)
+
+    def test_a_row_without_a_time_holds_the_subtree_back(self):
+        self.insert("node", (1, None, 0), (2, 1, MS + 1), (3, 2, None), (5, None, 0), (6, 5, MS + 1))
+        r = self.swept(self.TREE, gone={"node": 2})
+        self.left("node", 1, 2, 3)
+        self.assertEqual(r.policy("node")["rows"], 2)
+
+    def test_a_row_that_is_held_holds_the_subtree_back(self):
+        self.given("alter table node add column pinned integer")
+        self.insert("node", (1, None, 0, None), (2, 1, MS + 1, None), (3, 2, 0, 1), (5, None, 0, None), (6, 5, 0, 0))
+        self.swept(self.TREE.replace("expires", "hold: {pinned: 1}, expires"), gone={"node": 2})
+        self.left("node", 1, 2, 3)
+
+    def test_a_row_outside_rows_holds_the_subtree_back(self):
+        self.given("alter table node add column state text")
+        self.insert("node", (1, None, 0, "done"), (2, 1, 0, "done"), (3, 2, 0, "running"), (5, None, 0, "done"),
+                    (6, 5, MS + 1, "done"))
+        self.swept(self.TREE.replace("expires", "rows: {state: done}, expires"), gone={"node": 2})
+        self.left("node", 1, 2, 3)
 
     def test_a_due_child_leaves_its_parent(self):
         self.insert("node", (1, None, MS + 1), (2, 1, 0), (3, 2, MS + 1))

@@ -1,6 +1,5 @@
 """How a sweep and a plan behave as commands: batches, names, refusals, output, exit codes."""
 import json
-import re
 import signal
 import time
 
@@ -79,6 +78,17 @@ class Policies(Case):
         r = self.sweep(self.CONTRACT, "b", "a")
         self.assertEqual(sorted(p["policy"] for p in r.json["policies"]), ["a", "b"])
 
+    def test_a_name_given_twice(self):
+        r = self.sweep(self.CONTRACT, "a", "a", code=None)
+        self.assertIn(r.code, (0, 2))
+        if r.code == 0:
+            self.assertEqual([p["policy"] for p in r.json["policies"]], ["a"])
+
+    def test_a_disabled_policy_that_is_named(self):
+        r = self.sweep(self.CONTRACT, "c")
+        self.assertEqual(r.policy("c")["outcome"], "disabled")
+        self.left("c", 1, 2)
+
     def test_an_unknown_name(self):
         for command in ("sweep", "plan"):
             with self.subTest(command), self.untouched():
@@ -86,16 +96,15 @@ class Policies(Case):
                 self.assertIn("bb", r.said)
 
     def test_a_refused_policy_does_not_stop_the_others(self):
-        with self.subTest("sweep"):
-            r = self.sweep("""
-                policies:
-                  gone: { table: no_such_table, expires: at_ms }
-                  a:    { table: a, expires: at_ms }
-                """, code=3)
-            self.assertEqual([(p["policy"], p["outcome"]) for p in r.json["policies"]],
-                             [("gone", "refused"), ("a", "done")])
-            self.assertIn("no_such_table", r.policy("gone")["error"])
-            self.left("a", 2)
+        r = self.sweep("""
+            policies:
+              gone: { table: no_such_table, expires: at_ms }
+              a:    { table: a, expires: at_ms }
+            """, code=3)
+        self.assertEqual([(p["policy"], p["outcome"]) for p in r.json["policies"]],
+                         [("gone", "refused"), ("a", "done")])
+        self.assertIn("no_such_table", r.policy("gone")["error"])
+        self.left("a", 2)
 
     def test_a_refused_policy_in_a_plan(self):
         r = self.plan("""
@@ -456,7 +465,7 @@ class RefusedRows(Case):
         self.assertEqual(self.db.rows("select count(*) from t"), self.db.rows("select count(*) from c"))
 
     def test_other_policies_run(self):
-        contract = self.refusing() + "\n  "
+        self.refusing()
         self.given("create table u (id integer primary key, at_ms bigint)")
         self.insert("u", (1, 0))
         r = self.sweep("""
@@ -464,7 +473,6 @@ class RefusedRows(Case):
               t: { table: t, expires: at_ms, with: [c(t_id)] }
               u: { table: u, expires: at_ms }
             """, code=1)
-        del contract
         self.assertEqual(r.policy("u")["rows"], 1)
 
     def test_an_unlisted_trigger_that_deletes_elsewhere_is_the_applications(self):
@@ -497,6 +505,37 @@ class RefusedRows(Case):
         self.assertEqual(r.policy("t")["rows"], 29)
         self.assertEqual([s["key"] for s in r.policy("t")["skipped"]], ["id=7"])
 
+    def test_a_quiet_refusal_of_a_detach(self):
+        self.given("create table t (id integer primary key, at_ms bigint); "
+                   "create table c (id integer primary key, t_id integer, bad integer); create index c_t on c(t_id)")
+        self.insert("t", *[(n, 0) for n in range(1, 11)])
+        self.insert("c", *[(n, n, 1 if n == 7 else 0) for n in range(1, 11)])
+        if self.on_postgres:
+            self.given("""
+                create function no() returns trigger language plpgsql as $$ begin return null; end $$;
+                create trigger no before update on c for each row when (old.bad = 1) execute function no()""")
+        else:
+            self.given("create trigger no before update on c when old.bad = 1 begin select raise(ignore); end")
+        r = self.sweep("policies: {t: {table: t, expires: at_ms, detach: [c(t_id)]}}", code=1)
+        self.left("t", 7)
+        self.assertEqual(self.db.rows("select id, t_id from c where t_id is not null"), [(7, 7)])
+        self.assertEqual(r.policy("t")["rows"], 9)
+
+    def test_a_trigger_that_changes_the_row_it_deletes(self):
+        self.given("create table t (id integer primary key, n integer, at_ms bigint)")
+        self.insert("t", (1, 0, 0), (2, 0, MS + 1))
+        if self.on_postgres:
+            self.given("""
+                create function touch() returns trigger language plpgsql as
+                    $$ begin update t set n = 1 where id = old.id; return old; end $$;
+                create trigger touch before delete on t for each row execute function touch()""")
+            r = self.sweep("policies: {t: {table: t, expires: at_ms}}", code=1)
+            self.assertEqual([s["key"] for s in r.policy("t")["skipped"]], ["id=1"])
+        else:
+            self.given("create trigger touch before delete on t begin update t set n = 1 where id = old.id; end")
+            self.sweep("policies: {t: {table: t, expires: at_ms}}")
+            self.left("t", 2)
+
     def test_a_quiet_refusal_of_a_dependent(self):
         self.given("create table t (id integer primary key, at_ms bigint); "
                    "create table c (id integer primary key, t_id integer, bad integer); create index c_t on c(t_id)")
@@ -512,6 +551,31 @@ class RefusedRows(Case):
         self.left("t", 7)
         self.left("c", 7)
         self.assertEqual(r.policy("t")["rows"], 29)
+
+
+class PostgresRules(Case, PostgresTest):
+    def test_a_rule_that_does_something_instead(self):
+        self.given("""
+            create table t (id integer primary key, at_ms bigint);
+            create table c (id integer primary key, t_id integer); create index c_t on c(t_id);
+            create rule no as on delete to t do instead nothing""")
+        self.insert("t", (1, 0), (2, 0))
+        self.insert("c", (1, 1), (2, 2))
+        with self.untouched():
+            r = self.sweep("policies: {t: {table: t, expires: at_ms, with: [c(t_id)]}}", code=None)
+        self.assertIn(r.code, (1, 3), r)
+
+    def test_a_generated_column_and_a_partial_unique_index(self):
+        self.given("""
+            create table t (id integer primary key, s text, up text generated always as (upper(s)) stored, at_ms bigint);
+            create unique index u on t(s) where s is not null""")
+        self.insert("t(id, s, at_ms)", (1, "a", 0), (2, "b", 0), (3, "A", MS + 1))
+        self.swept("policies: {t: {table: t, rows: {up: A}, expires: at_ms}}", gone={"t": 1})
+
+    def test_unlogged_and_toasted(self):
+        self.given("create unlogged table t (id integer primary key, body text, at_ms bigint)")
+        self.insert("t", *[(n, "x" * 20000, 0) for n in range(50)])
+        self.swept("policies: {t: {table: t, expires: at_ms, batch: 7}}", gone={"t": 50})
 
 
 class PostgresRowSecurity(Case, PostgresTest):

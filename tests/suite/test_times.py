@@ -120,6 +120,11 @@ class Texts(Case):
     def test_years_at_the_ends(self):
         self.texts(due=["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"], kept=["9999-12-31T23:59:59Z"])
 
+    def test_small_letters_short_forms_and_far_offsets(self):
+        self.texts(due=["2024-06-15t12:00:00z", "2024-06-15T12:00Z", "2024-06-15 12:00:00 +00:00", "2024-06-15 03:00:00-09",
+                        "2024-06-16T03:59:00+15:59", "2024-06-14T20:01:00-15:59"],
+                   kept=["2024-06-15t12:00:01z", "2024-06-16T04:00:00+15:59", "2024-06-14T20:02:00-15:59"])
+
     def test_with_age(self):
         self.given("create table t (id integer primary key, made text)")
         self.insert("t", (1, "2024-06-15T10:59:59.999Z"), (2, "2024-06-15T11:00:00Z"), (3, "2024-06-15 12:59:59+02:00"),
@@ -306,6 +311,14 @@ class PostgresTypes(Case, PostgresTest):
             alter database "{self.db.name}" set standard_conforming_strings = off;
             alter database "{self.db.name}" set search_path = 'nowhere', public""")
         self.typed("timestamp", due=["2024-06-15 12:00:00"], kept=["2024-06-15 12:00:00.000001"])
+
+    def test_text_in_a_collation_of_its_own(self):
+        self.typed('text collate "en-x-icu"',
+                   due=["2024-06-15T12:00:00Z", "2024-06-15t11:00:00z", "2024-06-16T01:00:00+14:00", "2024-06-15 11:00:00"],
+                   kept=["2024-06-15 12:00:01", "2024-06-15T12:00:01Z"])
+
+    def test_text_that_is_padded(self):
+        self.typed("char(40)", due=["2024-06-15T12:00:00Z", "2024-06-15 11:00:00"], kept=["2024-06-15 12:00:01"])
 
     def test_a_domain_over_a_time(self):
         self.given("create domain moment as timestamptz")

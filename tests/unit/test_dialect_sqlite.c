@@ -514,6 +514,15 @@ static bool matches(const char *p, const char *s)
     return *p == *s && matches(p + 1, s + 1);
 }
 
+/* Such a pattern matches nothing, on any engine. */
+static bool ends_in_escape(const char *p)
+{
+    for (; *p; p++)
+        if (*p == '\\' && !*++p)
+            return true;
+    return false;
+}
+
 static void random_text(char *buf, size_t most, const char *letters, unsigned *seed)
 {
     size_t n = (size_t)rand_r(seed) % most;
@@ -543,7 +552,7 @@ static void patterns_mean_the_same_as_elsewhere(void **state)
         char text[12], pattern[8];
         random_text(text, sizeof(text), "aA*?[]^-\\%_", &seed);
         random_text(pattern, sizeof(pattern), "aA*?[]^-%%__\\", &seed);
-        if (verdict_on(f, text, pattern, false) != matches(pattern, text))
+        if (verdict_on(f, text, pattern, false) != (!ends_in_escape(pattern) && matches(pattern, text)))
             fail_msg("'%s' LIKE '%s'", text, pattern);
         if (verdict_on(f, text, pattern, true) != (strncmp(text, pattern, strlen(pattern)) == 0))
             fail_msg("'%s' begins with '%s'", text, pattern);

@@ -355,6 +355,8 @@ static void no_zone_is_utc(void **state)
     }
     AUTO(zone_free_p) struct zone *london = open_zone("Europe/London");
     assert_false(zone_is_utc(london));
+    AUTO(zone_free_p) struct zone *fixed = open_zone("Etc/GMT+12");
+    assert_false(zone_is_utc(fixed));
     zone_free(NULL);
 }
 
@@ -510,9 +512,9 @@ static void made_files_are_read(void **state)
          "3026-12-31 23:59",
          -14400},
         /* a first change before all time */
-        {{'4', .types = 2, .offsets = {0, 1800}, .times = 1, .at = {INT64_MIN}, .index = {1}, .footer = ""},
+        {{'4', .types = 2, .offsets = {0, -1800}, .times = 1, .at = {INT64_MIN}, .index = {1}, .footer = ""},
          "0001-01-01 00:00",
-         1800},
+         -1800},
         {{'4', .types = 2, .offsets = {0, 1800}, .times = 1, .at = {INT64_MAX}, .index = {1}, .footer = ""},
          "9999-01-01 00:00",
          0},
@@ -526,6 +528,7 @@ static void made_files_are_read(void **state)
         if (got != cases[i].offset_s)
             fail_msg("%zu: %s: %d", i, cases[i].at, got);
         check_changes(z, time_of("1960-01-01 00:00"), time_of("2030-01-01 00:00"), 24 * H);
+        check_around(z, 0);
     }
 }
 

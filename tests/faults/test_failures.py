@@ -1,0 +1,604 @@
+"""What goes wrong while a sweep runs, provoked for real: conflicts, locks, lost connections, signals, servers that
+stop. It is retried or reported; nothing is half done; numbers are rows that are gone."""
+import os
+import signal
+import sqlite3
+import threading
+import time
+
+from harness import *
+from proxy import *
+
+SCHEMA = """
+    create table job (id integer primary key, at_ms bigint);
+    create table step (id integer primary key, job_id integer not null references job(id));
+    create index job_at on job(at_ms); create index step_job on step(job_id)"""
+LAST = 40
+
+
+def contract(batch=10, more=""):
+    return f"policies: {{job: {{table: job, expires: at_ms, batch: {batch}, with: [step(job_id)]{more}}}}}"
+
+
+class Jobs(Case):
+    """Jobs 1 to 40, each with a step, all due; and one that is not."""
+
+    def setUp(self):
+        super().setUp()
+        self.given(SCHEMA)
+        self.fill()
+
+    def fill(self):
+        self.given("delete from step; delete from job")
+        self.insert("job", *[(n, n) for n in range(1, LAST + 1)], (1000, MS + 1))
+        self.insert("step", *[(n, n) for n in range(1, LAST + 1)], (1000, 1000))
+
+    def stayed(self, *rows):
+        self.left("job", *rows, 1000)
+        self.left("step", *rows, 1000)
+
+    def whole(self):
+        self.assertEqual(self.ids("job"), self.ids("step"))
+
+    def went(self, r, rows, outcome="done"):
+        p = r.policy("job")
+        self.assertEqual((p["outcome"], p["rows"], self.gone(r)), (outcome, rows, {"job": rows, "step": rows}), r)
+        return p
+
+
+# --- locks and conflicts -----------------------------------------------------------------------------------
+
+class Conflicts(Jobs, PostgresTest):
+    def test_a_deadlock_that_the_sweep_loses(self):
+        """The other session has a step and wants its job; the sweep has the job and wants the step. Whoever has waited
+        for deadlock_timeout first is the victim: the other session never looks."""
+        with Session(self.db) as other:
+            other.do("set deadlock_timeout = '1min'")
+            crossed = []
+
+            def before(s):
+                if s.sql.startswith("DELETE") and not crossed:
+                    crossed.append(True)
+                    other.do("begin", "update step set id = id where id = 7", "select from job where id = 7 for update",
+                             "rollback")
+
+            with Proxy(self.db, before) as proxy:
+                r = lapse(proxy.dsn, contract(more=", timeouts: {lock: 5s}"), "sweep", "--json", "--now", NOW)
+            other.finish()
+            self.assertIsNone(other.error)
+        self.assertEqual(r.code, 0, r)
+        self.assertTrue(crossed)
+        self.assertGreater(self.went(r, LAST)["retries"], 0)
+        self.stayed()
+
+    def test_a_lock_that_is_never_released(self):
+        with Session(self.db) as other:
+            other.do("begin", "update step set id = id where id = 7")
+            r = self.sweep(contract(more=", timeouts: {lock: 20ms}"), code=1)
+            other.do("rollback")
+        p = self.went(r, LAST - 1)
+        self.assertEqual([(s["key"], s["reason"]) for s in p["skipped"]], [("id=7", "locked")])
+        self.assertIn("lock timeout", p["skipped"][0]["error"])
+        self.stayed(7)
+        self.went(self.sweep(contract()), 1)
+
+    def test_a_lock_that_is_released_in_time(self):
+        with Session(self.db) as other:
+            other.do("begin", "update step set id = id where id = 7")
+            timer = threading.Timer(0.7, lambda: other.do("rollback"))
+            timer.start()
+            r = self.sweep(contract(more=", timeouts: {lock: 100ms}"))
+            timer.join()
+        self.assertGreater(self.went(r, LAST)["retries"], 0)
+        self.stayed()
+
+    def test_a_row_that_stays_locked_is_left(self):
+        with Session(self.db) as other:
+            other.do("begin", "select from job where id = 7 for update")
+            r = self.sweep(contract())
+            other.do("rollback")
+        self.assertEqual(self.went(r, LAST - 1)["left"], 1)
+        self.stayed(7)
+
+    def test_a_row_that_goes_after_all_was_not_skipped(self):
+        """Pass one skips 7, whose step is locked, and leaves 9, which is locked itself; the second look gets both."""
+        with Session(self.db) as other:
+            other.do("begin", "update step set id = id where id = 7", "select from job where id = 9 for update")
+
+            def before(s):
+                if "count(*) FROM (SELECT 1" in s.sql:      # how many are left?
+                    other.do("rollback")
+
+            with Proxy(self.db, before) as proxy:
+                r = lapse(proxy.dsn, contract(4, ", timeouts: {lock: 20ms}"), "sweep", "--json", "--now", NOW)
+        self.assertEqual((r.code, self.went(r, LAST)["skipped"]), (0, []), r)
+        self.stayed()
+
+    def test_serialization_failures(self):
+        for batch in (10, "null"):
+            with self.subTest(batch):
+                self.fill()
+                self.given("""
+                    drop sequence if exists tries; create sequence tries;
+                    create or replace function no() returns trigger language plpgsql as $$ begin
+                        if nextval('tries') <= 3 then
+                            raise exception 'could not serialize' using errcode = '40001';
+                        end if;
+                        return old; end $$;
+                    drop trigger if exists no on job;
+                    create trigger no before delete on job for each row when (old.id = 25) execute function no()""")
+                r = self.sweep(contract(batch))
+                self.assertEqual(self.went(r, LAST)["retries"], 3)
+                self.stayed()
+
+    def test_a_serialization_failure_without_end(self):
+        self.given("""
+            create function no() returns trigger language plpgsql as $$ begin
+                raise exception 'could not serialize' using errcode = '40001'; end $$;
+            create trigger no before delete on job for each row when (old.id = 25) execute function no()""")
+        r = self.sweep(contract(2), code=1)
+        p = self.went(r, LAST - 1)
+        self.assertEqual([s["key"] for s in p["skipped"]], ["id=25"])
+        self.stayed(25)
+
+    def test_a_statement_that_takes_too_long(self):
+        self.given("""
+            create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(10); return old; end $$;
+            create trigger slow before delete on step for each row when (old.id = 7) execute function slow()""")
+        r = self.sweep(contract(4, ", timeouts: {statement: 150ms}"), code=1)
+        p = self.went(r, LAST - 1)
+        self.assertEqual([(s["key"], s["reason"]) for s in p["skipped"]], [("id=7", "timeout")])
+        self.stayed(7)
+
+    def test_settings_of_the_role(self):
+        role = f"odd_{self.db.name}"
+        self.given(f"""
+            create role {role} login; grant select, update, delete on job, step to {role};
+            alter role {role} set default_transaction_isolation = 'serializable';
+            alter role {role} set default_transaction_read_only = on;
+            alter role {role} set lock_timeout = 1; alter role {role} set statement_timeout = 1;
+            alter role {role} set search_path = pg_catalog; alter role {role} set standard_conforming_strings = off;
+            alter role {role} set datestyle = 'SQL, DMY'; alter role {role} set row_security = on""")
+        self.addCleanup(lambda: self.given(f"drop owned by {role}; drop role {role}"))
+        self.given(f"alter role {role} reset statement_timeout")
+        named = contract().replace("table: job", "table: public.job").replace("step(", "public.step(")
+        r = lapse(self.db.server.dsn(self.db.name, user=role), named, "sweep", "--json", "--now", NOW)
+        self.assertEqual(r.code, 0, r)
+        self.went(r, LAST)
+        self.stayed()
+
+    def test_row_security_that_hides_rows(self):
+        role = f"tenant_{self.db.name}"
+        self.given(f"create role {role} login; grant select, update, delete on job, step to {role}")
+        self.addCleanup(lambda: self.given(f"drop owned by {role}; drop role {role}"))
+        for table in ("job", "step"):
+            with self.subTest(table):
+                self.given(f"alter table {table} enable row level security; "
+                           f"create policy few on {table} using (id < 20)")
+                with self.untouched():
+                    r = lapse(self.db.server.dsn(self.db.name, user=role), contract(), "sweep", "--json", "--now", NOW)
+                self.assertEqual(r.code, 3, r)
+                self.assertRegex(r.out, "row.(level )?security")
+                self.given(f"drop policy few on {table}; alter table {table} disable row level security")
+
+    def test_row_security_that_comes_in_mid_sweep(self):
+        role = f"tenant_{self.db.name}"
+        self.given(f"create role {role} login; grant select, update, delete on job, step to {role}")
+        self.addCleanup(lambda: self.given(f"drop owned by {role}; drop role {role}"))
+        done = []
+
+        def before(s):
+            if s.begins_batch and not done:
+                done.append(True)
+                self.given("alter table step enable row level security; create policy few on step using (id > 20)")
+
+        with Proxy(self.db, before) as proxy:
+            r = lapse(proxy.dsn.replace("postgres@", f"{role}@"), contract(), "sweep", "--json", "--now", NOW)
+        self.assertEqual(r.code, 1, r)
+        self.assertIn("row-level security", r.out)
+        self.stayed(*range(1, LAST + 1))
+
+    def test_a_read_only_database(self):
+        self.given(f'alter database "{self.db.name}" set default_transaction_read_only = on')
+        self.went(self.sweep(contract()), LAST)     # a default, which a sweep overrides
+
+
+# --- connections --------------------------------------------------------------------------------------------
+
+class Connections(Jobs, PostgresTest):
+    def through(self, before, code=0, batch=20):
+        with Proxy(self.db, before) as proxy:
+            r = lapse(proxy.dsn, contract(batch), "sweep", "--json", "--now", NOW)
+        self.assertEqual(r.code, code, f"{r}\n{proxy.seen}")
+        return r, proxy
+
+    def statements(self, batch=20):
+        self.fill()
+        return self.through(None, batch=batch)[1].seen
+
+    def test_lost_before_any_statement(self):
+        """From the first statement of the policy on (the first of all is part of connecting), but COMMIT."""
+        for s in self.statements()[1:]:
+            if s.sql == "COMMIT":
+                continue
+            with self.subTest(s):
+                self.fill()
+                r, proxy = self.through(lambda now: CUT if now.number == s.number else PASS)
+                self.stayed()
+                self.went(r, LAST)
+                self.assertEqual(proxy.connections, 2 if s.number < len(proxy.seen) else 1)
+
+    def test_lost_before_any_statement_in_one_batch(self):
+        seen = self.statements("null")
+        first = next(s.number for s in seen if s.begins_batch)
+        for s in seen[first - 1:]:
+            if s.sql == "COMMIT":
+                continue
+            with self.subTest(s):
+                self.fill()
+                r, _ = self.through(lambda now: CUT if now.number == s.number else PASS, batch="null")
+                self.stayed()
+                self.went(r, LAST)
+
+    def test_rows_that_the_broken_connection_still_holds(self):
+        for batch in (20, "null"):
+            with self.subTest(batch):
+                self.fill()
+                r, _ = self.through(lambda s: STRAND if s.sql.startswith("DELETE") and s.connection == 1 else PASS,
+                                    batch=batch)
+                self.stayed()
+                self.assertEqual(self.went(r, LAST)["left"], 0)
+
+    def test_the_answer_is_lost(self):
+        """Of any statement of a batch but COMMIT: nothing was committed."""
+        seen = self.statements()
+        first = next(s.number for s in seen if s.begins_batch)
+        for s in seen[first - 1:first + 6]:
+            if s.sql.startswith("COMMIT"):
+                continue
+            with self.subTest(s):
+                self.fill()
+                r, _ = self.through(lambda now: MUTE if now.number == s.number else PASS)
+                self.stayed()
+                self.assertEqual(self.went(r, LAST)["unknown"], 0)
+
+    def test_ended_by_an_administrator(self):
+        seen = self.statements()
+        first = next(s.number for s in seen if s.begins_batch)
+        for s in seen[first - 1:first + 6]:
+            with self.subTest(s):
+                self.fill()
+
+                def before(now):
+                    if now.number == s.number:
+                        self.db.rows("select pg_terminate_backend(pid) from pg_stat_activity "
+                                     "where application_name = 'lapse' and datname = current_database()")
+                        while self.db.rows("select 1 from pg_stat_activity where application_name = 'lapse' "
+                                           "and datname = current_database()"):
+                            time.sleep(0.005)
+
+                in_doubt = s.sql == "COMMIT"    # it was on its way: whatever the server says, it is not known
+                r, _ = self.through(before, code=1 if in_doubt else 0)
+                self.stayed()
+                self.assertEqual(self.went(r, LAST)["unknown"], 20 if in_doubt else 0)
+
+    def lose_commit(self, how, batch=10, code=1):
+        lost = []
+
+        def before(s):
+            if s.sql == "COMMIT" and not lost:
+                lost.append(s)
+                return how
+            return PASS
+
+        r, _ = self.through(before, code, batch)
+        self.assertTrue(lost)
+        return r
+
+    def test_a_commit_whose_answer_is_lost(self):
+        for batch, unknown in ((10, 10), ("null", LAST)):
+            with self.subTest(batch):
+                self.fill()
+                r = self.lose_commit(MUTE, batch)
+                p = r.policy("job")
+                self.assertEqual((p["unknown"], p["rows"]), (unknown, LAST - unknown), r)
+                self.stayed()
+                self.assertEqual(self.gone(self.sweep(contract())), {})
+
+    def test_text_says_that_it_is_unknown(self):
+        with Proxy(self.db, lambda s: MUTE if s.sql == "COMMIT" and s.connection == 1 else PASS) as proxy:
+            r = lapse(proxy.dsn, contract(10), "sweep", "--now", NOW)
+        self.assertEqual(r.code, 1, r)
+        self.assertIn("unknown", r.said)
+
+    def test_a_commit_that_never_arrives(self):
+        for batch in (10, "null"):
+            with self.subTest(batch):
+                self.fill()
+                with Proxy(self.db, lambda s: CUT if s.sql == "COMMIT" and s.connection == 1 else PASS) as proxy:
+                    r = lapse(proxy.dsn, contract(batch), "sweep", "--json", "--now", NOW)
+                self.stayed()
+                p = r.policy("job")
+                # no answer came: it cannot know, and says so; what it counts is what it saw going
+                self.assertEqual((r.code, p["rows"]), (1, LAST), r)
+                self.assertGreater(p["unknown"], 0)
+
+    def test_a_connection_that_breaks_every_time(self):
+        with Proxy(self.db, lambda s: CUT if s.sql.startswith("DELETE") else PASS) as proxy:
+            r = lapse(proxy.dsn, contract(), "sweep", "--json", "--now", NOW)
+        self.assertEqual(r.code, 5, r)
+        self.assertGreater(proxy.connections, 2)
+        self.stayed(*range(1, LAST + 1))
+
+    def test_a_proxy_that_takes_no_more_connections(self):
+        proxy = Proxy(self.db, lambda s: proxy.close() if s.sql.startswith("DELETE") else PASS)
+        r = lapse(proxy.dsn, contract(), "sweep", "--json", "--now", NOW)
+        self.assertEqual(r.code, 5, r)
+        self.assertEqual(r.policy("job")["outcome"], "failed")
+        self.assertIn("connect", r.policy("job")["error"])
+        self.stayed(*range(1, LAST + 1))
+
+
+class Servers(Case, PostgresTest):
+    """Servers of our own, to be stopped."""
+    server = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Postgres(settings={"synchronous_commit": "on"})      # a crash loses nothing that was committed
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setUp(self):
+        self.db = self.server.fresh()
+        self.given(SCHEMA)
+        Jobs.fill(self)
+
+    def test_restarted_in_mid_sweep(self):
+        for how in (signal.SIGQUIT, signal.SIGINT):
+            for kind in ("DELETE", "COMMIT"):
+                with self.subTest(how=how, before=kind):
+                    Jobs.fill(self)
+                    reached, stopped = threading.Event(), threading.Event()
+
+                    def before(s):
+                        if s.sql.startswith(kind) and not reached.is_set():
+                            reached.set()
+                            stopped.wait(30)
+
+                    with Proxy(self.db, before) as proxy:
+                        p = Lapse.start(proxy.dsn, contract(), "sweep", "--json", "--now", NOW)
+                        self.assertTrue(reached.wait(30))
+                        self.db.close()
+                        self.server.stop(how)       # by this thread: the server ends with the one that started it
+                        stopped.set()
+                        self.server.start()
+                        r = p.wait(60)
+                    self.assertEqual(self.ids("job"), [1000])
+                    self.assertEqual(self.ids("step"), [1000])
+                    p = r.policy("job")
+                    self.assertEqual((p["outcome"], p["rows"]), ("done", LAST), r)
+                    self.assertEqual(r.code, 1 if p["unknown"] else 0, r)
+                    self.assertGreater(p["retries"], 0)
+
+    def test_zz_gone_for_good(self):
+        def before(s):
+            if s.sql.startswith("DELETE"):
+                self.db.close()
+                self.server.stop()
+
+        with Proxy(self.db, before) as proxy:
+            start = time.monotonic()
+            r = lapse(proxy.dsn, contract(), "sweep", "--json", "--now", NOW)
+        self.assertEqual(r.code, 5, r)
+        self.assertEqual(r.policy("job")["outcome"], "failed")
+        self.assertEqual(r.policy("job")["rows"], 0)
+        self.assertLess(time.monotonic() - start, 40)
+        self.server.start()
+        self.assertEqual(len(self.ids("job")), LAST + 1)
+
+
+# --- SQLite -------------------------------------------------------------------------------------------------
+
+class Busy(Jobs, SqliteTest):
+    def writer(self):
+        c = self.db.connect()
+        c.execute("begin immediate")
+        self.addCleanup(c.close)
+        return c
+
+    def test_a_writer_that_ends_in_time(self):
+        for batch in (10, "null"):
+            with self.subTest(batch):
+                self.fill()
+                c = self.writer()
+                c.execute("update job set at_ms = ? where id = 7", (MS + 1,))
+                timer = threading.Timer(0.6, lambda: c.execute("commit"))
+                timer.start()
+                r = self.sweep(contract(batch, ", timeouts: {lock: 50ms}"))
+                timer.join()
+                self.assertGreater(self.went(r, LAST - 1)["retries"], 0)
+                self.stayed(7)
+
+    def test_a_writer_that_never_ends(self):
+        c = self.writer()
+        r = self.sweep(contract(more=", timeouts: {lock: 20ms}"), code=1)
+        p = r.policy("job")
+        self.assertEqual((p["outcome"], p["rows"]), ("failed", 0))
+        self.assertIn("locked", p["error"])
+        c.execute("rollback")
+        self.stayed(*range(1, LAST + 1))
+
+    def test_a_reader_that_keeps_commits_from_ending(self):
+        c = self.db.connect()
+        self.addCleanup(c.close)
+        c.execute("begin")
+        c.execute("select * from job").fetchone()
+        timer = threading.Timer(0.8, lambda: c.execute("commit"))
+        timer.start()
+        r = self.sweep(contract(more=", timeouts: {lock: 50ms}"))
+        timer.join()
+        self.assertGreater(self.went(r, LAST)["retries"], 0)
+        self.stayed()
+
+    def test_a_reader_of_the_log(self):
+        self.db.rows("pragma journal_mode = wal")
+        c = self.db.connect()
+        self.addCleanup(c.close)
+        c.execute("begin")
+        c.execute("select * from job").fetchall()
+        self.went(self.sweep(contract()), LAST)
+        c.execute("rollback")
+        self.stayed()
+
+    def test_a_statement_that_takes_too_long(self):
+        self.given("create trigger slow before delete on step when old.id = 7 begin "
+                   "select count(*) from (with recursive s(n) as (select 1 union all select n + 1 from s where n < 1e12) "
+                   "select n from s); end")
+        r = self.sweep(contract(4, ", timeouts: {statement: 100ms}"), code=1)
+        p = self.went(r, LAST - 1)
+        self.assertEqual([(s["key"], s["reason"]) for s in p["skipped"]], [("id=7", "timeout")])
+        self.stayed(7)
+
+    def test_a_read_only_file(self):
+        self.db.close()
+        self.db.path.chmod(0o444)
+        ro = f"sqlite:{self.db.path}"
+        before = self.db.path.read_bytes()
+        if os.access(self.db.path, os.W_OK):    # root may write everything: ask as somebody else
+            self.db.path.parent.chmod(0o755)
+            r = self.as_nobody(ro)
+        else:
+            r = lapse(ro, contract(), "sweep", "--json", "--now", NOW)
+        self.assertNotEqual(r.code, 0, r)
+        self.assertRegex(r.out, "read-?only|only be read")
+        self.assertEqual(self.db.path.read_bytes(), before)
+
+    def as_nobody(self, dsn):
+        import subprocess
+        path = contract_file(dsn, contract())
+        p = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program(), "-f", str(path),
+                            "sweep", "--json", "--now", NOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
+        return Result(["sweep"], p.returncode, p.stdout.decode(), p.stderr.decode()).sane()
+
+    def test_a_full_disk(self):
+        """A limit on the size of files: the journal cannot be written."""
+        import resource
+        import subprocess
+        self.given("create table wide (id integer primary key, at_ms integer, x text)")
+        self.insert("wide", *[(n, 0, "x" * 3000) for n in range(400)])
+        self.db.close()
+        path = contract_file(self.db, "policies: {wide: {table: wide, expires: at_ms, batch: 300}}")
+        most = 100_000
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+        p = subprocess.run([program(), "-f", str(path), "sweep", "--json", "--now", NOW], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, preexec_fn=limit)
+        r = Result(["sweep"], p.returncode, p.stdout.decode(), p.stderr.decode()).sane()
+        self.assertEqual(r.code, 1, r)
+        there = self.db.rows("select count(*) from wide")[0][0]
+        self.assertEqual(self.db.rows("pragma integrity_check"), [("ok",)])
+        self.assertEqual(there, 400 - r.policy("wide")["rows"], r)
+        self.assertGreater(there, 0)
+        self.assertRegex(r.policy("wide")["error"], "SQLITE_(FULL|IOERR)")
+        self.assertEqual(self.gone(self.sweep("policies: {wide: {table: wide, expires: at_ms}}")), {"wide": there})
+
+
+# --- signals ------------------------------------------------------------------------------------------------
+
+@every_engine
+class Signals(Case):
+    ROWS = 20000
+
+    def setUp(self):
+        super().setUp()
+        self.given(SCHEMA)
+        for table in ("job", "step"):
+            self.given(f"insert into {table} select n, {'0' if table == 'job' else 'n'} from " + (
+                f"generate_series(1, {self.ROWS}) n" if self.on_postgres else
+                f"(with recursive s(n) as (select 1 union all select n + 1 from s where n < {self.ROWS}) select n from s)"))
+
+    def at_work(self, *policies):
+        """A sweep in batches of one that has begun to delete."""
+        p = Lapse.start(self.db, contract(1) + "".join(policies), "sweep", "--json", "--now", NOW)
+        deadline = time.monotonic() + 20
+        while self.db.rows("select 1 from job where id = 1"):
+            self.assertLess(time.monotonic(), deadline, "the sweep does not begin")
+            time.sleep(0.02)
+        return p
+
+    def test_it_stops_after_the_batch(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                self.given("create table if not exists other (id integer primary key, at_ms bigint)")
+                self.given("delete from other; insert into other values (1, 0)")
+                before = len(self.ids("job"))
+                self.given("insert into job values (1, 0); insert into step values (1, 1)") if before < self.ROWS else None
+                before = len(self.ids("job"))
+                p = Lapse.start(self.db, "policies:\n  job: {table: job, expires: at_ms, batch: 1, with: [step(job_id)]}\n"
+                                         "  other: {table: other, expires: at_ms}", "sweep", "--json", "--now", NOW)
+                deadline = time.monotonic() + 20
+                while self.db.rows("select 1 from job where id = 1"):
+                    self.assertLess(time.monotonic(), deadline, "the sweep does not begin")
+                    time.sleep(0.02)
+                p.signal(number)
+                start = time.monotonic()
+                r = p.wait(15)
+                self.assertLess(time.monotonic() - start, 5)
+                left = len(self.ids("job"))
+                self.assertEqual(self.ids("job"), self.ids("step"))
+                self.assertEqual(r.code, 6, r)
+                self.assertEqual((r.policy("job")["outcome"], r.policy("job")["rows"]), ("stopped", before - left), r)
+                self.assertGreater(left, 0)
+                self.assertEqual(r.policy("other")["outcome"], "stopped")
+                self.left("other", 1)
+
+    def test_the_second_one_ends_it_at_once(self):
+        p = self.at_work() if self.on_postgres else None
+        if p is None:       # SQLite: somebody else writes, so the first one finds it waiting
+            c = self.db.connect()
+            c.execute("begin immediate")
+            p = Lapse.start(self.db, contract(1, ", timeouts: {lock: 1m}"), "sweep", "--json", "--now", NOW)
+            time.sleep(1)
+        else:               # PostgreSQL: a lock that it waits for
+            c = self.db.connect()
+            c.autocommit = False
+            with c.cursor() as cursor:
+                cursor.execute("lock table step")
+            p.signal(signal.SIGKILL)
+            p.wait(10, signals=(9,))
+            p = Lapse.start(self.db, contract(1, ", timeouts: {lock: 1m}"), "sweep", "--json", "--now", NOW)
+            time.sleep(1)
+        p.signal(signal.SIGTERM)
+        time.sleep(0.3)
+        self.assertTrue(p.running(), "".join(p.so_far()))
+        p.signal(signal.SIGTERM)
+        r = p.wait(5, signals=(signal.SIGTERM,))
+        self.assertEqual(r.code, -signal.SIGTERM, r)
+        c.rollback()
+        c.close()
+        self.assertEqual(self.ids("job"), self.ids("step"))
+
+    def test_while_it_waits_for_a_lock(self):
+        """The pauses between tries end when it is asked to stop."""
+        if self.on_postgres:
+            c = self.db.connect()
+            c.autocommit = False
+            with c.cursor() as cursor:
+                cursor.execute("update step set id = id where id = 5")
+        else:
+            c = self.db.connect()
+            c.execute("begin immediate")
+        p = Lapse.start(self.db, contract(1000, ", timeouts: {lock: 100ms}"), "sweep", "--json", "--now", NOW)
+        time.sleep(0.8)
+        p.signal(signal.SIGTERM)
+        r = p.wait(5)
+        c.rollback()
+        c.close()
+        self.assertEqual(r.code, 6, r)
+        self.assertEqual(len(self.ids("job")), self.ROWS)

@@ -1,0 +1,278 @@
+"""The times of a round: columns in every encoding, values around the cutoffs, and the bound that they are judged by."""
+import re
+
+import oracle
+from round_words import (DAY, FAR, GARBAGE, HOUR, MINUTE, MS, S, WORDS, sql_name, transitions)
+
+
+class Times:
+    ENCODINGS = {"sqlite": ["int", "int", "text", "text"],
+                 "postgres": ["int", "int", "text", "timestamptz", "timestamp", "date"]}
+
+    def time_column(self, made, encoding):
+        base = self.pick("created_at", "expires_at", "updated", "seen", "ended")
+        nullable = self.chance(0.8)
+        if encoding == "int":
+            unit = self.unit or self.pick("s", "ms", "us")
+            if not self.unit or self.chance(0.2):
+                base += f"_{unit}"
+            sql_type = self.pick(*(("integer", "bigint") if unit == "s" else ("bigint",))) if self.pg \
+                else self.pick("INTEGER", "BIGINT", "INT")
+            self.use(f"time int {unit}")
+            name = self.add_column(made, base, "int", sql_type, nullable)
+            if self.unit is None and not re.search(r"_(s|ms|us)$", name):
+                raise AssertionError(name)
+        elif encoding == "text":
+            sql_type = self.pick("text", "varchar(80)") if self.pg else self.pick("TEXT", "VARCHAR(80)")
+            self.use("time text")
+            name = self.add_column(made, base, "text", sql_type, nullable)
+        else:
+            sql_type = encoding + (self.pick("", "", "(3)", "(0)") if encoding.startswith("timestamp") else "")
+            self.use(f"time {encoding}")
+            name = self.add_column(made, base, encoding, sql_type, nullable)
+        if self.pg and sql_type in ("bigint", "text", "timestamptz", "timestamp", "date") and self.chance(0.08):
+            self.use("domain")
+            domain = f"r{self.seed}_{len(self.ddl)}_domain"
+            self.ddl.append(f"CREATE DOMAIN {domain} AS {sql_type}")
+            made.types[name] = domain
+        column = made.table.columns[name]
+        made.fill[name] = lambda row: row.__setitem__(name, self.time_value(made, column, row))
+        return name
+
+    def time_in_key(self, root):
+        """Perhaps the key ends with the time; on PostgreSQL such a table may have a partition per time."""
+        if not root.table.key or not self.chance(0.12):
+            return
+        name = root.times[0]
+        column = root.table.columns[name]
+        column.nullable = False
+        root.table.key = root.identity = root.table.key + [name]
+        self.use("time in the key")
+        if self.pg and not root.uniques and not root.suffix and column.kind != "text" and self.chance(0.6):
+            self.use("partitioned by time")
+            root.suffix = f" PARTITION BY RANGE ({sql_name(name)})"
+            at = self.now - self.pick(0, DAY, 30 * DAY)
+            root.split = at // oracle.unit_of(column, self.unit) if column.kind == "int" else \
+                oracle.show_server(at, column.kind == "timestamptz")
+
+    def near(self, cutoff):
+        """An instant that may matter for this cutoff."""
+        rng = self.rng
+        if self.chance(0.4):
+            return cutoff - rng.choice([DAY, 2 * DAY, 400 * DAY, rng.randrange(1, 2 * DAY)])
+        return cutoff + rng.choice([0, 0, 0, 1, -1, MS, -MS, S, -S, 999, -999, HOUR, -HOUR, 30 * MINUTE, -30 * MINUTE,
+                                    rng.randrange(-S, S), rng.randrange(-2 * HOUR, 2 * HOUR), DAY, 400 * DAY])
+
+    def time_value(self, made, column, row):
+        if column.nullable and self.chance(0.12):
+            return None
+        at = self.near(self.row_cutoff(made, row))
+        if column.kind == "int":
+            odd = not self.pg and "STRICT" not in made.options and column.name not in made.table.key
+            if odd and self.chance(0.05):
+                self.use("integer column with other values")
+                return self.pick("soon", 1.5, b"\x00", "", 1700000000.25)
+            unit = oracle.unit_of(column, self.unit)
+            value = at // unit + self.pick(0, 0, 1, -1)
+            if made.types[column.name] == "integer" and self.pg:
+                value = max(min(value, 2**31 - 1), -2**31)
+            if self.chance(0.01) and made.types[column.name] != "integer":
+                self.use("extreme integer")
+                return self.pick(2**63 - 1, -2**63, 0, -1)
+            return value
+        if column.kind == "text":
+            return self.time_text(made, at)
+        sql_type = made.types[column.name]
+        if self.chance(0.03):
+            self.use("infinity")
+            return self.pick("infinity", "-infinity")
+        if self.chance(0.02):
+            far = self.pick(oracle.days_of(-43, 3, 15), oracle.days_of(20000, 1, 1)) * DAY
+            return oracle.show_server(far, column.kind == "timestamptz") if column.kind != "date" else \
+                self.pick("0044-03-15 BC", "20000-01-01")
+        if column.kind == "timestamptz":
+            local = at
+        else:
+            local = oracle.local_of_instant(at, self.zone)
+            if self.zone and self.chance(0.2):      # into the skipped hour, too
+                local += self.pick(HOUR, -HOUR, 30 * MINUTE, DAY, -DAY)
+        if column.kind == "date":
+            return oracle.show_server(local // DAY * DAY + self.pick(0, 0, DAY, -DAY), False)[:10]
+        digits = {"(0)": S, "(3)": MS}.get(sql_type[len(column.kind):], 1)
+        return oracle.show_server(local // digits * digits, column.kind == "timestamptz")
+
+    def time_text(self, made, at):
+        if self.chance(0.1):
+            self.use("garbage text")
+            if not self.pg and self.chance(0.1):
+                self.use("text column with other values")
+                return self.pick(b"2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z\0", "2020-01-01T00:00:00Z\0x") \
+                    if "STRICT" not in made.options else "2020-01-01T00:00:00Z\0"
+            return self.rng.choice(GARBAGE)
+        if self.chance(0.02):
+            return self.rng.choice(FAR)
+        rng = self.rng
+        if self.chance(0.4):        # in the zone's own time
+            local, end = oracle.local_of_instant(at, self.zone), ""
+            if self.zone and self.chance(0.2):
+                local += self.pick(HOUR, -HOUR, 30 * MINUTE)
+            self.use("text without offset")
+        elif self.chance(0.5):
+            local, end = at, self.pick("Z", "Z", "z", " Z")
+        else:
+            minutes = rng.choice([0, 60, -60, 330, -570, 845, 959, -959, rng.randrange(-959, 960)])
+            local, sign = at + minutes * MINUTE, "+" if minutes >= 0 else "-"
+            h, m = divmod(abs(minutes), 60)
+            end = f"{sign}{h:02}" + (self.pick(f":{m:02}", f"{m:02}") if m or self.chance(0.5) else "")
+            end = self.pick("", "", " ", "  ") + end
+            self.use("text with offset")
+        text = oracle.show_server(local, False)
+        date, clock = text[:10], text[11:]
+        whole, _, fraction = clock.partition(".")
+        if fraction:
+            fraction = fraction.ljust(rng.randrange(len(fraction), 8), "0")
+            if self.chance(0.1):
+                fraction = fraction[:rng.randrange(1, len(fraction) + 1)]
+            if len(fraction) == 6 and self.chance(0.1):
+                fraction += self.pick("0", "000", "000000000000", "9", "49999999")
+            whole += "." + fraction
+        elif self.chance(0.3):
+            whole += self.pick(".0", ".000", ".000000", ".000000000")
+        elif whole.endswith(":00") and self.chance(0.4):
+            whole = whole[:-3]
+        return date + self.pick("T", "T", " ", "t") + whole + end
+
+    # --- the bound
+
+    def bound(self):
+        rng = self.rng
+        kinds = self.ENCODINGS[self.engine]
+        if self.chance(0.3):
+            self.use("expires")
+            self.time_encodings = [rng.choice(kinds)]
+            self.keep = None
+            return
+        self.use("age")
+        count = rng.choice([1, 1, 1, 2, 3])
+        if count > 1:
+            self.use("age of several columns")
+        self.time_encodings = [rng.choice(kinds) for _ in range(count)]
+        self.keep = self.pick("plain", "plain", "plain", "by", "by", "column", "column", "now")
+
+    def a_span(self):
+        """A duration whose cutoff is worth looking at, in milliseconds."""
+        rng = self.rng
+        changes = transitions(self.zone) if self.zone and self.zone != "UTC" else []
+        past = [t for t in changes if t < self.now - 3 * HOUR]
+        if past and self.chance(0.5):
+            self.use("cutoff near a clock change")
+            at = rng.choice(past[-6:] if self.chance(0.7) else past) + rng.randrange(-4, 5) * 30 * MINUTE
+            return (self.now - at) // MS
+        return rng.choice([1, 250, 1000, 60_000, 90_000, 1_800_000, 5_400_000, 86_400_000, 7 * 86_400_000,
+                           30 * 86_400_000, rng.randrange(1, 10**10)])
+
+    def span_text(self, ms):
+        """One of the ways to write it."""
+        rng = self.rng
+        if ms == 0:
+            return "now"
+        ways = [ms, f"{ms}ms", f"{ms} ms"]
+        for unit, size in (("s", 1000), ("sec", 1000), ("seconds", 1000), ("m", 60_000), ("min", 60_000),
+                           ("Minutes", 60_000), ("h", 3_600_000), ("hr", 3_600_000), ("HOURS", 3_600_000),
+                           ("d", 86_400_000), ("day", 86_400_000), ("w", 604_800_000), ("weeks", 604_800_000)):
+            if ms % size == 0:
+                ways += [f"{ms // size}{unit}", f"{ms // size} {unit}"]
+            elif ms * 1000 % size == 0 and ms > size // 1000:
+                ways.append(f"{ms * 1000 // size / 1000}{unit}" if ms < 10**9 else f"{ms}ms")
+        parts, rest = [], ms
+        for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
+            n, rest = divmod(rest, size)
+            if n:
+                parts.append(f"{n}{unit}")
+        ways += ["".join(parts), " ".join(parts)]
+        return rng.choice(ways)
+
+    def finish_bound(self, policy, root):
+        """The bound's keys, now that the columns have names; and what keeps a row."""
+        rng = self.rng
+        names = [self.column_ref(c) for c in root.times]
+        if self.keep is None:
+            policy["expires"] = names[0]
+            return
+        policy["age"] = names if len(names) > 1 or self.chance(0.2) else names[0]
+        if self.chance(0.3):
+            policy["inclusive"] = True
+            self.use("inclusive")
+        elif self.chance(0.1):
+            policy["inclusive"] = False
+        self.use(f"keep {self.keep}")
+        if self.keep == "now":
+            policy["keep"] = "now"
+            self.cutoffs = [self.now]
+        elif self.keep == "plain":
+            span = self.a_span()
+            self.cutoffs = [self.now - span * MS]
+            policy["keep"] = self.span_text(span)
+        elif self.keep == "by":
+            column = next(c for c, k in root.attributes.items() if k in ("text", "enum", "int"))
+            if self.chance(0.3):
+                column = next((c for c, k in root.attributes.items() if k == "int"), column)
+            kind = root.attributes[column]
+            values = {}
+            sample = range(6) if kind == "int" else self.enum_values(root, column)
+            for w in rng.sample(list(sample), min(len(sample), rng.randrange(1, 4))):
+                span = self.pick(None, 0, self.a_span(), self.a_span(), self.a_span(), self.a_span())
+                values[w] = "never" if span is None else self.span_text(span)
+            policy["keep"] = {"by": self.column_ref(column), "values": values}
+            if self.chance(0.5):
+                span = self.pick(None, self.a_span(), self.a_span())
+                policy["keep"]["otherwise"] = "never" if span is None else self.span_text(span)
+                self.use("keep otherwise")
+        else:
+            unit = self.pick("s", "ms", "us")
+            suffix = self.chance(0.4)
+            column = self.add_column(root, f"ttl_{unit}" if suffix else "ttl", "int",
+                                     "bigint" if self.pg else "INTEGER")
+            if self.odd and not suffix and re.search(r"_(s|ms|us)$", column):
+                raise AssertionError(column)
+
+            def fill(row):
+                value = self.pick(None, 0, -5, 1, 60, 3600, 86400, rng.randrange(1, 10**6))
+                if value and value > 0:
+                    value = value * S // oracle.UNITS[unit]
+                if self.chance(0.02):
+                    self.use("extreme keep")
+                    value = self.pick(2**63 - 1, -2**63, 2**62)
+                row[column] = value
+
+            # the row's times need it first
+            root.fill = {column: fill, **root.fill}
+            policy["keep"] = {"column": self.column_ref(column)}
+            if not suffix:
+                policy["keep"]["unit"] = unit
+            root.keep_column = (column, unit)
+        keep = policy["keep"]
+        if isinstance(keep, dict) and "by" in keep:
+            root.keep_by = (column, keep)
+
+    def enum_values(self, made, column):
+        """Texts that this column may hold (all that its type allows, for an enum)."""
+        sql_type = made.types[column]
+        for line in self.ddl:
+            if f" {sql_type} AS ENUM" in line:
+                return [w.replace("''", "'") for w in re.findall(r"'((?:[^']|'')*)'", line)]
+        return WORDS
+
+    def row_cutoff(self, made, row):
+        if hasattr(made, "keep_column"):
+            column, unit = made.keep_column
+            if column in row and row[column] and 0 < row[column] < 10**17:
+                return max(self.now - row[column] * oracle.UNITS[unit], 0)
+        elif hasattr(made, "keep_by"):
+            column, keep = made.keep_by
+            span = oracle.duration(keep["values"].get(row.get(column), keep.get("otherwise", "never")))
+            if span is not None:
+                return self.now - span
+        if made is not self.root:
+            return self.now - self.pick(0, HOUR, DAY)
+        return self.rng.choice(self.cutoffs)
