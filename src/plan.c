@@ -520,6 +520,7 @@ static const struct expr *condition(struct making *m, const struct table *t, con
     case COND_SQL:
         x = expr_new(m, EXPR_SQL);
         x->sql = cond->sql;
+        x->table = t;
         x->at_place = cond->at;
         m->plan->judge_again = true;
         return x;
@@ -579,6 +580,28 @@ static bool comparable(const struct column *a, const struct column *b)
     return (a->type != TYPE_OTHER && a->type != TYPE_ENUM) || !strcmp(a->sql_type, b->sql_type);
 }
 
+/* Without a foreign key the columns stand for the key's by their order. Names that say another order are a
+ * trap: the reference would find rows of other parents. */
+static bool order_is_plain(struct making *m, const struct ref *ref, const struct table *parent,
+                           const struct join *join)
+{
+    for (size_t i = 0; i < join->n; i++)
+        for (size_t k = 0; k < join->n; k++) {
+            if (k == i || strcmp(join->child[i]->name, parent->key[k]->name) != 0 ||
+                strcmp(join->child[i]->name, parent->key[i]->name) == 0)
+                continue;
+            AUTO(text_release) struct text print = {0};
+            ref_print(ref, &print);
+            complain(
+                m, ref->at,
+                arena_printf(m->arena, "say which columns are meant: %s -> (column, …)", text_str(&print)),
+                "'%s' is matched with the key of '%s' in its order, so '%s' would stand for '%s'",
+                text_str(&print), parent->print, join->child[i]->name, parent->key[i]->name);
+            return false;
+        }
+    return true;
+}
+
 static bool targets_of(struct making *m, const struct ref *ref, const struct table *parent,
                        const struct table *child, struct join *join)
 {
@@ -593,6 +616,8 @@ static bool targets_of(struct making *m, const struct ref *ref, const struct tab
             text_str(&print), join->n, join->n == 1 ? "" : "s", parent->print, parent->n_key);
         return false;
     }
+    if (!ref->n_targets && !fkey && !order_is_plain(m, ref, parent, join))
+        return false;
     for (size_t i = 0; i < join->n; i++) {
         join->parent[i] = ref->n_targets ? find_column(m, parent, &ref->targets[i], ref->at)
                           : fkey         ? parent_column(parent, fkey, join->child[i])
