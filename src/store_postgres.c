@@ -10,7 +10,7 @@
 
 #include <libpq-fe.h>
 
-enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30 };
+enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5 };
 
 struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
@@ -318,6 +318,7 @@ static int postgres_begin_read(struct sql_store *s, int64_t statement_timeout_us
     AUTO(text_release) struct text sql = {0};
     text_add(&sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
     add_settings(&sql, to_ms(statement_timeout_us));
+    text_addf(&sql, "; SET LOCAL lock_timeout = %lld", (long long)to_ms(READ_LOCK_TIMEOUT_S * US_PER_S));
     return begin(of_sql(s), text_str(&sql), e);
 }
 
