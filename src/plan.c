@@ -1275,19 +1275,12 @@ void plan_free_p(struct plan **p)
     *p = NULL;
 }
 
-static bool node_has_set(const struct node *n, const struct table *t)
+bool plan_loses(const struct plan *p, const struct table *t)
 {
-    if (n->table == t && n->set >= 0)
-        return true;
-    for (size_t i = 0; i < n->n_kids; i++)
-        if (node_has_set(&n->kids[i], t))
+    for (size_t i = 0; i < p->n_slots; i++)
+        if (p->slots[i] == t)
             return true;
     return false;
-}
-
-bool plan_has_set(const struct plan *p, const struct table *t)
-{
-    return node_has_set(&p->root, t);
 }
 
 static void add_name(struct arena *a, struct table_names *names, const struct table_name *n)

@@ -151,8 +151,8 @@ struct plan {
 struct plan *plan_make(const struct policy *p, const struct facts *f, instant now, struct findings *findings);
 void plan_free(struct plan *p);
 void plan_free_p(struct plan **p);
-/* Whether rows of this table are gathered in a key set. */
-bool plan_has_set(const struct plan *p, const struct table *t);
+/* Whether the policy deletes rows of this table. */
+bool plan_loses(const struct plan *p, const struct table *t);
 /* The tables that must be inspected before plan_make: the policy's own and every one it refers to. Adds to
  * list. */
 struct table_names {

@@ -636,26 +636,29 @@ void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *p
     d->lock(s, THIS, false);
 }
 
-static void find_sets(const struct node *n, const struct table *t, const struct node **ret, size_t *ret_n)
+/* "this row is in a set, or owned by a row in one": an OR over every node of its table. */
+static bool gathered(struct writer *w, const struct node *n, const struct node *parent, const struct table *t,
+                     bool begun)
 {
-    if (n->table == t && n->set >= 0)
-        ret[(*ret_n)++] = n;
+    if (n->table == t) {
+        add(w->s, begun ? " OR " : "");
+        if (n->set >= 0)
+            in_own_set(w->s, w->d, THIS, n);
+        else
+            refers_to(w->s, w->d, THIS, &n->join, parent, parent->set);
+        begun = true;
+    }
     for (size_t i = 0; i < n->n_kids; i++)
-        find_sets(&n->kids[i], t, ret, ret_n);
+        begun = gathered(w, &n->kids[i], n, t, begun);
+    return begun;
 }
 
-/* Rows of the detachment's table that go in this run: those in a set, and, in the swept table, whatever is
- * due. */
+/* Rows of the detachment's table that go in this run: those that go in this batch, and, in the swept table,
+ * whatever is due. */
 static void goes_too(struct writer *w, const struct plan *p, const struct detachment *t)
 {
-    AUTO(mem_free_p) const struct node **sets = mem_alloc((size_t)p->n_sets * sizeof(*sets));
-    size_t n_sets = 0;
-    find_sets(&p->root, t->table, sets, &n_sets);
     add(w->s, "(");
-    for (size_t i = 0; i < n_sets; i++) {
-        add(w->s, i ? " OR " : "");
-        in_own_set(w->s, w->d, THIS, sets[i]);
-    }
+    gathered(w, &p->root, NULL, t->table, false);
     if (t->table == p->root.table) {
         add(w->s, " OR ");
         expression(w, THIS, p->due);
@@ -677,7 +680,7 @@ void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, c
     }
     add(s, " WHERE ");
     refers_to(s, d, THIS, &t->join, parent, parent->set);
-    if (!plan_has_set(p, t->table))
+    if (!plan_loses(p, t->table))
         return;
     add(s, " AND ");
     goes_too(&w, p, t);
@@ -908,14 +911,6 @@ static bool goes(struct writer *w, const struct node *n, const struct node *pare
     return begun;
 }
 
-static bool loses_rows(const struct plan *p, const struct table *t)
-{
-    for (size_t i = 0; i < p->n_slots; i++)
-        if (p->slots[i] == t)
-            return true;
-    return false;
-}
-
 static bool same_reference(const struct detachment *a, const struct detachment *b)
 {
     if (a->table != b->table || a->join.n != b->join.n)
@@ -970,7 +965,7 @@ static bool detached(struct writer *w, const struct plan *p, const struct node *
         add(w->s, " WHERE (");
         loses_reference(w, &p->root, &n->detach[i], false);
         add(w->s, ")");
-        if (loses_rows(p, t)) {
+        if (plan_loses(p, t)) {
             add(w->s, " AND (");
             goes(w, &p->root, NULL, t, false);
             add(w->s, ") IS NOT TRUE");

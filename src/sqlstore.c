@@ -382,7 +382,7 @@ static int run_detachment(struct sql_store *s, const struct plan *p, const struc
     if (s->engine->execute(s, &st, &outside, e) < 0)
         return -1;
     ret->detached[t->slot] += outside;
-    if (plan_has_set(p, t->table)) {
+    if (plan_loses(p, t->table)) {
         sql_detach(&st, s->engine->dialect, p, n, t, true);
         if (s->engine->execute(s, &st, &inside, e) < 0)
             return -1;

@@ -1,8 +1,9 @@
 """What goes wrong while a sweep runs, provoked for real: conflicts, locks, lost connections, signals, servers that
 stop. It is retried or reported; nothing is half done; numbers are rows that are gone."""
 import os
+import resource
 import signal
-import sqlite3
+import subprocess
 import threading
 import time
 
@@ -477,7 +478,6 @@ class Busy(Jobs, SqliteTest):
         self.assertEqual(self.db.path.read_bytes(), before)
 
     def as_nobody(self, dsn):
-        import subprocess
         path = contract_file(dsn, contract())
         p = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program(), "-f", str(path),
                             "sweep", "--json", "--now", NOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
@@ -485,8 +485,6 @@ class Busy(Jobs, SqliteTest):
 
     def test_a_full_disk(self):
         """A limit on the size of files: the journal cannot be written."""
-        import resource
-        import subprocess
         self.given("create table wide (id integer primary key, at_ms integer, x text)")
         self.insert("wide", *[(n, 0, "x" * 3000) for n in range(400)])
         self.db.close()
@@ -523,29 +521,35 @@ class Signals(Case):
                 f"generate_series(1, {self.ROWS}) n" if self.on_postgres else
                 f"(with recursive s(n) as (select 1 union all select n + 1 from s where n < {self.ROWS}) select n from s)"))
 
-    def at_work(self, *policies):
-        """A sweep in batches of one that has begun to delete."""
-        p = Lapse.start(self.db, contract(1) + "".join(policies), "sweep", "--json", "--now", NOW)
+    def begun(self):
         deadline = time.monotonic() + 20
         while self.db.rows("select 1 from job where id = 1"):
             self.assertLess(time.monotonic(), deadline, "the sweep does not begin")
             time.sleep(0.02)
-        return p
+
+    def in_the_way(self):
+        """An open transaction for which a sweep must wait."""
+        c = self.db.connect()
+        self.addCleanup(c.close)
+        if self.on_postgres:
+            c.autocommit = False
+            with c.cursor() as cursor:
+                cursor.execute("update step set id = id where id = 5")
+        else:
+            c.execute("begin immediate")
+        return c
 
     def test_it_stops_after_the_batch(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(number):
                 self.given("create table if not exists other (id integer primary key, at_ms bigint)")
                 self.given("delete from other; insert into other values (1, 0)")
-                before = len(self.ids("job"))
-                self.given("insert into job values (1, 0); insert into step values (1, 1)") if before < self.ROWS else None
+                if 1 not in self.ids("job"):
+                    self.given("insert into job values (1, 0); insert into step values (1, 1)")
                 before = len(self.ids("job"))
                 p = Lapse.start(self.db, "policies:\n  job: {table: job, expires: at_ms, batch: 1, with: [step(job_id)]}\n"
                                          "  other: {table: other, expires: at_ms}", "sweep", "--json", "--now", NOW)
-                deadline = time.monotonic() + 20
-                while self.db.rows("select 1 from job where id = 1"):
-                    self.assertLess(time.monotonic(), deadline, "the sweep does not begin")
-                    time.sleep(0.02)
+                self.begun()
                 p.signal(number)
                 start = time.monotonic()
                 r = p.wait(15)
@@ -559,21 +563,9 @@ class Signals(Case):
                 self.left("other", 1)
 
     def test_the_second_one_ends_it_at_once(self):
-        p = self.at_work() if self.on_postgres else None
-        if p is None:       # SQLite: somebody else writes, so the first one finds it waiting
-            c = self.db.connect()
-            c.execute("begin immediate")
-            p = Lapse.start(self.db, contract(1, ", timeouts: {lock: 1m}"), "sweep", "--json", "--now", NOW)
-            time.sleep(1)
-        else:               # PostgreSQL: a lock that it waits for
-            c = self.db.connect()
-            c.autocommit = False
-            with c.cursor() as cursor:
-                cursor.execute("lock table step")
-            p.signal(signal.SIGKILL)
-            p.wait(10, signals=(9,))
-            p = Lapse.start(self.db, contract(1, ", timeouts: {lock: 1m}"), "sweep", "--json", "--now", NOW)
-            time.sleep(1)
+        c = self.in_the_way()
+        p = Lapse.start(self.db, contract(1000, ", timeouts: {lock: 20s}"), "sweep", "--json", "--now", NOW)
+        time.sleep(1)
         p.signal(signal.SIGTERM)
         time.sleep(0.3)
         self.assertTrue(p.running(), "".join(p.so_far()))
@@ -581,24 +573,15 @@ class Signals(Case):
         r = p.wait(5, signals=(signal.SIGTERM,))
         self.assertEqual(r.code, -signal.SIGTERM, r)
         c.rollback()
-        c.close()
         self.assertEqual(self.ids("job"), self.ids("step"))
 
     def test_while_it_waits_for_a_lock(self):
         """The pauses between tries end when it is asked to stop."""
-        if self.on_postgres:
-            c = self.db.connect()
-            c.autocommit = False
-            with c.cursor() as cursor:
-                cursor.execute("update step set id = id where id = 5")
-        else:
-            c = self.db.connect()
-            c.execute("begin immediate")
+        c = self.in_the_way()
         p = Lapse.start(self.db, contract(1000, ", timeouts: {lock: 100ms}"), "sweep", "--json", "--now", NOW)
         time.sleep(0.8)
         p.signal(signal.SIGTERM)
         r = p.wait(5)
         c.rollback()
-        c.close()
         self.assertEqual(r.code, 6, r)
         self.assertEqual(len(self.ids("job")), self.ROWS)

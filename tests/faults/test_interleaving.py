@@ -210,12 +210,9 @@ class Interleaving(Case, PostgresTest):
         self.assertEqual(self.there(1), point <= judged, f"judged at {judged} {where}")
 
     def judged_twice(self, policy):
-        _, self.seen = self.points_of(policy)
-        self.each(policy, act=("insert into flag values (1, 1)",), check=self.held)
-
-    def points_of(self, policy):
         self.given(RESET)
-        return self.through(policy, None)
+        _, self.seen = self.through(policy, None)
+        self.each(policy, act=("insert into flag values (1, 1)",), check=self.held)
 
     def test_a_row_to_wait_for_without_a_foreign_key(self):
         self.judged_twice(contract(", after: [flag(job_id)]"))

@@ -669,6 +669,15 @@ def sweep(contract, schema, state, now, sql=None, judge=Judge):
             yield name, v
 
 
+def exhausted(contract, schema, state, now, sql=None):
+    """The state after as many runs as it takes until one deletes nothing: a later policy may free rows of an earlier
+    one. Returns it."""
+    state = copy(state)
+    while any([v.gone for _, v in sweep(contract, schema, state, now, sql)]):
+        pass                # ends: each run deletes rows
+    return state
+
+
 def at_most(said, schema, state, now, sql=None):
     """The most that one policy may delete in one run: batches come one after another, so a row may become free by
     what an earlier batch of the same run deleted. Returns the state when nothing more is due."""

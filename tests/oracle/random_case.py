@@ -12,15 +12,18 @@ detach; detach below with; detach of part of the columns; detach on a dependent 
 detached; detached and gone; disabled policy; dropped column; eq; escaped star; expires; extreme integer
 extreme keep; foreign key
 garbage text; hold; inclusive; index; keep by; keep column; keep now; keep otherwise; keep plain; kept: held; kept: null
-kept: out; kept: unreadable; kept: waiting after; kept: waiting where; kept: young; key bigint; key integer
+kept: out; kept: unreadable; kept: waiting after; kept: waiting where
+kept: waiting below: held; kept: waiting below: null; kept: waiting below: out; kept: waiting below: unreadable
+kept: young; key bigint; key integer
 key of 2 columns; key of 3 columns; key text; key varchar; like; list with null; name in other case; newer_than
 no foreign key; not
 not null; nothing goes; odd names; older_than; on delete cascade; on delete restrict; on delete set null; order; prefix
 policies for root and dependent; root refers to its dependents; time in the key
 reference of several columns; reference to a unique key; reference with ->; reference within the key; rows
-rows with null; second policy; something goes; something stays; sql condition; sql condition on another table
+rows with null; second policy; skipped time; something goes; something stays; sql condition; sql condition on another table
 subtree with where; text with offset; text without offset; three tables lose rows; time int ms; time int s; time int us
-time text; two paths; two references; unique key only; where; with 1 deep; with 2 deep; with 3 deep
+time text; two paths; two references; two references emptied in a row
+ unique key only; where; with 1 deep; with 2 deep; with 3 deep
 with on a dependent itself; with on the table itself; with where; with where below; young descendant goes; zone
 """
 ONLY = {"sqlite": "strict; without rowid; integer column with other values; text column with other values; key int;"

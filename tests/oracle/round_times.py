@@ -63,6 +63,17 @@ class Times:
         return cutoff + rng.choice([0, 0, 0, 1, -1, MS, -MS, S, -S, 999, -999, HOUR, -HOUR, 30 * MINUTE, -30 * MINUTE,
                                     rng.randrange(-S, S), rng.randrange(-2 * HOUR, 2 * HOUR), DAY, 400 * DAY])
 
+    def skipped_near(self, at, local):
+        """Perhaps a time that the clocks skipped not long before or after; else the given one."""
+        if self.zone in (None, "UTC") or not self.chance(0.3):
+            return local
+        for change in (t for t in transitions(self.zone) if abs(t - at) < 2 * HOUR):
+            last, first = (oracle.local_of_instant(t, self.zone) for t in (change - 1, change))
+            if first - last > 1:
+                self.use("skipped time")
+                return last + 1 + self.rng.randrange(0, first - last - 1, self.pick(1, MS, S))
+        return local
+
     def time_value(self, made, column, row):
         if column.nullable and self.chance(0.12):
             return None
@@ -94,8 +105,9 @@ class Times:
             local = at
         else:
             local = oracle.local_of_instant(at, self.zone)
-            if self.zone and self.chance(0.2):      # into the skipped hour, too
+            if self.zone and self.chance(0.2):
                 local += self.pick(HOUR, -HOUR, 30 * MINUTE, DAY, -DAY)
+            local = self.skipped_near(at, local)
         if column.kind == "date":
             return oracle.show_server(local // DAY * DAY + self.pick(0, 0, DAY, -DAY), False)[:10]
         digits = {"(0)": S, "(3)": MS}.get(sql_type[len(column.kind):], 1)
@@ -116,6 +128,7 @@ class Times:
             local, end = oracle.local_of_instant(at, self.zone), ""
             if self.zone and self.chance(0.2):
                 local += self.pick(HOUR, -HOUR, 30 * MINUTE)
+            local = self.skipped_near(at, local)
             self.use("text without offset")
         elif self.chance(0.5):
             local, end = at, self.pick("Z", "Z", "z", " Z")

@@ -141,6 +141,7 @@ class Round(Tables, Times, References, Conditions):
                 self.most = most
                 self.use("order")
         self.expected = state
+        self.at_last = self.most or oracle.exhausted(contract, self.schema, state, self.now, self.sql)
         self.outcome_features()
         return True
 
