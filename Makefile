@@ -1,7 +1,7 @@
 # lapse: `make` builds build/lapse, `make demo` shows it, `make test` proves it.
 BUILD ?= build
 SANITIZED ?= build-san
-MESON_SAN = -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
+MESON_SAN = --werror -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
 
 .PHONY: all demo test docs setup sanitized format clean
 

@@ -72,27 +72,15 @@ static bool ref_says(const struct facts *f, const struct ref *r, const struct ta
     return true;
 }
 
-/* The entries that belong to the rows of one node: the policy's, or those of a `with`. */
-struct entries {
-    const struct with *with;
-    size_t n_with;
-    const struct ref *detach;
-    size_t n_detach;
-    const struct after *after;
-    size_t n_after;
-};
-
-static struct entries entries_of(const struct policy *p, const struct loser *l)
+/* The entries that belong to the rows of one node. */
+static struct below entries_of(const struct policy *p, const struct loser *l)
 {
-    const struct with *w = l->with;
     if (!l->above)
-        return (struct entries){p->with, p->n_with, p->detach, p->n_detach, p->after, p->n_after};
-    if (!w)
-        return (struct entries){0};
-    return (struct entries){w->with, w->n_with, w->detach, w->n_detach, w->after, w->n_after};
+        return below_policy(p);
+    return l->with ? below_with(l->with) : (struct below){0};
 }
 
-static const struct with *with_of(const struct facts *f, const struct entries *in, const struct table *child,
+static const struct with *with_of(const struct facts *f, const struct below *in, const struct table *child,
                                   const struct join *j)
 {
     for (size_t i = 0; i < in->n_with; i++)
@@ -101,7 +89,7 @@ static const struct with *with_of(const struct facts *f, const struct entries *i
     return NULL;
 }
 
-static struct place detach_place(const struct facts *f, const struct entries *in, const struct detachment *d,
+static struct place detach_place(const struct facts *f, const struct below *in, const struct detachment *d,
                                  struct place otherwise)
 {
     for (size_t i = 0; i < in->n_detach; i++)
@@ -110,7 +98,7 @@ static struct place detach_place(const struct facts *f, const struct entries *in
     return otherwise;
 }
 
-static struct place after_place(const struct facts *f, const struct entries *in, const struct expr *x,
+static struct place after_place(const struct facts *f, const struct below *in, const struct expr *x,
                                 struct place otherwise)
 {
     for (size_t i = 0; i < in->n_after; i++)
@@ -128,7 +116,7 @@ static void add_reference(struct survey *s, struct reference r)
     s->references[s->n_references++] = r;
 }
 
-static void survey_after(struct survey *s, const struct loser *l, const struct entries *in)
+static void survey_after(struct survey *s, const struct loser *l, const struct below *in)
 {
     for (size_t i = 0; i < l->node->n_after; i++) {
         const struct expr *x = l->node->after[i];
@@ -137,7 +125,7 @@ static void survey_after(struct survey *s, const struct loser *l, const struct e
     }
 }
 
-static void survey_stays(struct survey *s, const struct loser *l, const struct entries *in)
+static void survey_stays(struct survey *s, const struct loser *l, const struct below *in)
 {
     const struct node *n = l->node;
     const struct facts *f = s->plan->facts;
@@ -160,7 +148,7 @@ static void survey_node(struct survey *s, struct loser found)
     s->losers = arena_push(a, s->losers, s->n_losers, sizeof(struct loser *));
     s->losers[s->n_losers++] = l;
 
-    struct entries in = entries_of(s->plan->policy, l);
+    struct below in = entries_of(s->plan->policy, l);
     survey_stays(s, l, &in);
     for (size_t i = 0; i < l->node->n_kids; i++) {
         const struct node *kid = &l->node->kids[i];

@@ -658,26 +658,6 @@ static const struct table *resolve_ref(struct making *m, const struct ref *ref, 
 /* --- what goes with a row ---------------------------------------------------------------------------------
  */
 
-/* What a row of a table has below it in the contract: the policy itself, or an entry of `with`. */
-struct below {
-    const struct with *with;
-    size_t n_with;
-    const struct ref *detach;
-    size_t n_detach;
-    const struct after *after;
-    size_t n_after;
-};
-
-static struct below below_policy(const struct policy *p)
-{
-    return (struct below){p->with, p->n_with, p->detach, p->n_detach, p->after, p->n_after};
-}
-
-static struct below below_with(const struct with *w)
-{
-    return (struct below){w->with, w->n_with, w->detach, w->n_detach, w->after, w->n_after};
-}
-
 static void carry(struct making *m, struct node *n, const struct column *c)
 {
     for (size_t i = 0; i < n->n_carry; i++)

@@ -250,3 +250,13 @@ int ref_parse(struct arena *a, const char *s, struct ref *ret, struct err *e)
     *ret = r;
     return 0;
 }
+
+struct below below_policy(const struct policy *p)
+{
+    return (struct below){p->with, p->n_with, p->detach, p->n_detach, p->after, p->n_after};
+}
+
+struct below below_with(const struct with *w)
+{
+    return (struct below){w->with, w->n_with, w->detach, w->n_detach, w->after, w->n_after};
+}

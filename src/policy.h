@@ -196,4 +196,16 @@ struct policy {
     struct place at; /* of its name */
 };
 
+/* What rows have below them in the contract: those of the policy's own table, or of an entry of `with`. */
+struct below {
+    const struct with *with;
+    size_t n_with;
+    const struct ref *detach;
+    size_t n_detach;
+    const struct after *after;
+    size_t n_after;
+};
+struct below below_policy(const struct policy *p);
+struct below below_with(const struct with *w);
+
 #endif

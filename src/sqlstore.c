@@ -220,7 +220,7 @@ static int pick(struct sql_store *s, const struct plan *p, const struct cursor *
     return 0;
 }
 
-static void add_value(struct text *out, const struct value *v)
+void value_print(const struct value *v, struct text *out)
 {
     switch (v->kind) {
     case VALUE_NULL:
@@ -249,7 +249,7 @@ static char *key_text(const struct node *root, const struct value *row)
     AUTO(text_release) struct text t = {0};
     for (size_t i = 0; i < root->table->n_key; i++) {
         text_addf(&t, "%s%s=", i ? ", " : "", root->table->key[i]->name);
-        add_value(&t, &row[i]);
+        value_print(&row[i], &t);
     }
     return mem_strdup(text_str(&t));
 }
@@ -660,7 +660,7 @@ static void set_example(struct time_sample *ret, const struct value *v)
     if (ret->example[0])
         return;
     AUTO(text_release) struct text t = {0};
-    add_value(&t, v);
+    value_print(v, &t);
     size_t len = t.len < sizeof(ret->example) - 1 ? t.len : sizeof(ret->example) - 1;
     memcpy(ret->example, text_str(&t), len);
 }
@@ -804,7 +804,7 @@ static void show(struct text *out, const struct stmt *st, const char *what)
         if (m->set >= 0)
             text_addf(out, "keys of set %d", m->set);
         else
-            add_value(out, &m->value);
+            value_print(&m->value, out);
         text_add(out, "\n");
     }
     text_add(out, "\n");

@@ -15,6 +15,9 @@ struct rows {
 void rows_release(struct rows *r);
 void rows_push(struct rows *r, const struct value *cells); /* copies texts; n_columns must be set */
 
+/* A value as people read it: NULL, 42, 1.5, text as it is, x'00ff'. */
+void value_print(const struct value *v, struct text *out);
+
 /* The keys of the rows of one table that this slice is about. */
 struct keyset {
     struct rows rows;
@@ -50,7 +53,7 @@ struct sql_store {
 };
 void sql_store_release(struct sql_store *s); /* the sets */
 
-/* The verbs of store_ops that every SQL engine shares; put them into the ops table. */
+/* The verbs of store_ops that every SQL engine shares; SQLSTORE_VERBS puts them into the ops table. */
 int sqlstore_accepts(struct store *s, const struct plan *p, struct err *e);
 int sqlstore_sample(struct store *s, const struct plan *p, size_t time, struct time_sample *ret,
                     struct err *e);
@@ -67,5 +70,10 @@ int sqlstore_mark(struct store *s, struct err *e);
 int sqlstore_undo(struct store *s, struct err *e);
 int sqlstore_commit(struct store *s, struct err *e);
 void sqlstore_rollback(struct store *s);
+#define SQLSTORE_VERBS                                                                                       \
+    .accepts = sqlstore_accepts, .sample = sqlstore_sample, .has_value = sqlstore_has_value,                 \
+    .count = sqlstore_count, .probe = sqlstore_probe, .remaining = sqlstore_remaining,                       \
+    .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .mark = sqlstore_mark,    \
+    .undo = sqlstore_undo, .commit = sqlstore_commit, .rollback = sqlstore_rollback
 
 #endif

@@ -139,26 +139,16 @@ static void bound_release(struct bound *b)
     free(b->values);
 }
 
+/* As the server reads it; a NULL is bound apart. */
 static void add_value(struct text *t, const struct value *v)
 {
-    switch (v->kind) {
-    case VALUE_NULL:
-        break;
-    case VALUE_INTEGER:
-        text_addf(t, "%lld", (long long)v->integer);
-        break;
-    case VALUE_REAL:
-        text_addf(t, "%.17g", v->real);
-        break;
-    case VALUE_TEXT:
-        text_add_n(t, v->text, v->len);
-        break;
-    case VALUE_BLOB:
-        text_add(t, "\\x");
-        for (size_t i = 0; i < v->len; i++)
-            text_addf(t, "%02x", (unsigned char)v->text[i]);
-        break;
+    if (v->kind != VALUE_BLOB) {
+        value_print(v, t);
+        return;
     }
+    text_add(t, "\\x");
+    for (size_t i = 0; i < v->len; i++)
+        text_addf(t, "%02x", (unsigned char)v->text[i]);
 }
 
 static void add_quoted(struct text *t, const char *s)
@@ -589,17 +579,5 @@ const struct store_ops store_postgres = {
     .now = postgres_now,
     .inspect = postgres_inspect,
     .list_tables = postgres_list_tables,
-    .accepts = sqlstore_accepts,
-    .sample = sqlstore_sample,
-    .has_value = sqlstore_has_value,
-    .count = sqlstore_count,
-    .probe = sqlstore_probe,
-    .remaining = sqlstore_remaining,
-    .explain = sqlstore_explain,
-    .begin = sqlstore_begin,
-    .slice = sqlstore_slice,
-    .mark = sqlstore_mark,
-    .undo = sqlstore_undo,
-    .commit = sqlstore_commit,
-    .rollback = sqlstore_rollback,
+    SQLSTORE_VERBS,
 };

@@ -26,13 +26,13 @@ static const struct {
     {"this", "row", "row"},
     {"a.this = 1", "=", "="},
     {"a . this = 1", "=", "="},
-    {"a./* the column */this = this.a", "a./* the column */this = row.a", "a./* the column */this = row.a"},
+    {"a./* the column */this = this.a", "a. this = row.a", "a. this = row.a"},
     {"a.-- the column\nthis = 1", "a. \nthis = 1", "a. \nthis = 1"},
     {"\"this\".a = 1", "=", "="},
     {"this_one = thisone", "=", "="},
     {"x$this = 1", "=", "="},
     {"éthis = 1", "=", "="},
-    {"this.a /* this */ = 1", "row.a /* this */ = 1", "row.a /* this */ = 1"},
+    {"this.a /* this */ = 1", "row.a   = 1", "row.a   = 1"},
     {"exists (select 1 from t where t.x = this.id)", "exists (select 1 from t where t.x = row.id)",
      "exists (select 1 from t where t.x = row.id)"},
     {"1.this", "1.this", "1.this"},
@@ -74,6 +74,7 @@ static const struct {
     {"a = '\\'", "=", "="},
     {"a = 'x\\' or 'y'", "=", "="},
     {"name'\\'", "=", "="},
+    {"a = E'x'\n'\\' ;'", "=", "!has a ';', but must be one expression, at character 14"}, /* one string on two lines */
     /* dollar quotes */
     {"a = $$it's ;)$$", "=", "!has a parameter; only :now is one at character 5"},
     {"a = $t$ $$ ; $x$ $t$", "=", "!has a parameter; only :now is one at character 5"},
@@ -90,11 +91,11 @@ static const struct {
     {"a = 1 -- one\r) or (1 = 1", "!closes a parenthesis that it did not open at character 14",
      "!closes a parenthesis that it did not open at character 14"},
     {"a -1", "=", "="},
-    {"a /* it's ) ; */ = 1", "=", "="},
+    {"a /* it's ) ; */ = 1", "a   = 1", "a   = 1"},
     {"a /* one", "!has a comment that is not closed at character 3", "!has a comment that is not closed at character 3"},
-    {"a /* /* */ */ = 1", "=", "="},
-    {"a /* /* */ = 1", "!has a comment that is not closed at character 3", "="},
-    {"a /* /* */ ) */ = 1", "=", "!closes a parenthesis that it did not open at character 12"},
+    {"a /* /* */ */ = 1", "a   = 1", "a   */ = 1"},
+    {"a /* /* */ = 1", "!has a comment that is not closed at character 3", "a   = 1"},
+    {"a /* /* */ ) */ = 1", "a   = 1", "!closes a parenthesis that it did not open at character 12"},
     {"a = 1 /*", "!has a comment that is not closed at character 7", "!has a comment that is not closed at character 7"},
     {"a /*/ = 1", "!has a comment that is not closed at character 3", "!has a comment that is not closed at character 3"},
     /* what would leave the parentheses it stands in */
@@ -200,6 +201,10 @@ static void write_below(struct writing *w, const struct node *n)
             written(w, "delete kids");
             sql_kids_left(&w->s, w->d, w->plan, n, kid, false);
             written(w, "kids left");
+            if (kid->where) {
+                sql_kids_left(&w->s, w->d, w->plan, n, kid, true);
+                written(w, "kids left inside");
+            }
         }
     }
     for (size_t i = 0; i < n->n_detach; i++) {
@@ -211,6 +216,10 @@ static void write_below(struct writing *w, const struct node *n)
         }
         sql_detach_left(&w->s, w->d, n, &n->detach[i]);
         written(w, "detach left");
+    }
+    if (n->n_grow) {
+        sql_delete_leaves(&w->s, w->d, n);
+        written(w, "delete leaves");
     }
     sql_delete_set(&w->s, w->d, n);
     written(w, "delete");
@@ -240,6 +249,10 @@ static void write_slice(struct writing *w)
     if (w->plan->judge_again) {
         sql_judge(&w->s, w->d, w->plan);
         written(w, "judge");
+    }
+    if (w->plan->free_) {
+        sql_set_waiting(&w->s, w->d, w->plan);
+        written(w, "waiting");
     }
     write_below(w, &w->plan->root);
 }
@@ -316,13 +329,13 @@ static const struct {
      "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
      /* SQLite */
      "pick: SELECT this.\"id\", this.\"id\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (this.\"state\""
      " GLOB ?2{x*} OR this.\"state\" IS NULL OR this.\"state\" = ?3{a}))\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT ?4{100}\n"
-     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
-     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+     "delete: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
     {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
      write_later_pick,
      /* PostgreSQL */
@@ -334,7 +347,7 @@ static const struct {
      "LIMIT $7{100}::bigint FOR UPDATE OF this SKIP LOCKED",
      /* SQLite */
      "pick after: SELECT this.\"id\", this.\"state\", this.\"at_ms\", this.\"id\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
      " (?2{a}, ?3{b})) AND (this.\"state\", this.\"at_ms\", this.\"id\") > (?4{x}, ?5{7}, ?6{7})\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
@@ -354,19 +367,19 @@ static const struct {
      " this.\"state\" IN ($1{a}::text, $2{b}::text) LIMIT $3{50}::bigint\n"
      "has: SELECT 1 FROM \"public\".\"jobs\" AS this WHERE this.\"state\" IN ($1{a}::text, $2{b}::text) LIMIT 1",
      /* SQLite */
-     "probe: SELECT 1 FROM \"jobs\" AS this\n"
+     "probe: SELECT 1 FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
      " (?2{a}, ?3{b}))\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT 1\n"
-     "remaining: SELECT count(*) FROM (SELECT 1 FROM \"jobs\" AS this\n"
+     "remaining: SELECT count(*) FROM (SELECT 1 FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
      " (?2{a}, ?3{b}))\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT ?4{10}) AS lapse_rows\n"
-     "sample: SELECT this.\"at_ms\" FROM \"jobs\" AS this WHERE this.\"at_ms\" IS NOT NULL AND this.\"state\" IN"
-     " (?1{a}, ?2{b}) LIMIT ?3{50}\n"
-     "has: SELECT 1 FROM \"jobs\" AS this WHERE this.\"state\" IN (?1{a}, ?2{b}) LIMIT 1"},
+     "sample: SELECT this.\"at_ms\" FROM main.\"jobs\" AS this WHERE this.\"at_ms\" IS NOT NULL AND"
+     " this.\"state\" IN (?1{a}, ?2{b}) LIMIT ?3{50}\n"
+     "has: SELECT 1 FROM main.\"jobs\" AS this WHERE this.\"state\" IN (?1{a}, ?2{b}) LIMIT 1"},
     {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
      write_counts,
      /* PostgreSQL */
@@ -384,11 +397,11 @@ static const struct {
      " FROM \"public\".\"jobs\" AS this WHERE this.\"state\" IN ($3{a}::text, $4{b}::text)",
      /* SQLite */
      "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN"
-     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM \"jobs\""
-     " AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
-     " this.\"state\" IN (?2{a}, ?3{b}))),\n"
+     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM"
+     " main.\"jobs\" AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") ="
+     " 'integer') AND this.\"state\" IN (?2{a}, ?3{b}))),\n"
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
      "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
@@ -396,7 +409,7 @@ static const struct {
      " FALSE),\n"
      "count(*) FILTER (WHERE (this.\"at_ms\" <= ?2{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
      " FALSE)\n"
-     " FROM \"jobs\" AS this WHERE this.\"state\" IN (?3{a}, ?4{b})"},
+     " FROM main.\"jobs\" AS this WHERE this.\"state\" IN (?3{a}, ?4{b})"},
     {"table: jobs, age: [at_ms, seen_ms], keep: 1h, with: [{ ref: step(job_id), where: { state: done }, with: [part(step_id)] }, 'log(job_code) -> (code)'], hold: { ok: 0 }",
      write_slice,
      /* PostgreSQL */
@@ -417,6 +430,9 @@ static const struct {
      " this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $4{0}::integer) IS NOT TRUE AND (EXISTS (SELECT 1"
      " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" ="
      " $5{done}::text) IS NOT TRUE)) IS NOT TRUE)\n"
+     "waiting: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])"
+     " AND NOT ((EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND"
+     " (lapse_1.\"state\" = $2{done}::text) IS NOT TRUE)) IS NOT TRUE)\n"
      "pick kids: SELECT this.\"id\" FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
      " 0.0}::integer[]) FOR UPDATE OF this\n"
      "delete kids: DELETE FROM \"public\".\"part\" AS this WHERE this.\"step_id\" = ANY($1{set 1.0}::integer[])\n"
@@ -431,34 +447,39 @@ static const struct {
      "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
      /* SQLite */
      "pick: SELECT this.\"id\", this.\"code\", this.\"id\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") ="
      " 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND"
      " typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL))"
-     " AND (this.\"ok\" = ?3{0}) IS NOT TRUE AND (EXISTS (SELECT 1 FROM \"step\" AS lapse_1 WHERE"
+     " AND (this.\"ok\" = ?3{0}) IS NOT TRUE AND (EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE"
      " lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?4{done}) IS NOT TRUE)) IS NOT TRUE)\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT ?5{100}\n"
      "judge: SELECT this.\"id\", this.\"code\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
      "AND (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") ="
      " 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND"
      " typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL))"
-     " AND (this.\"ok\" = ?3{0}) IS NOT TRUE AND (EXISTS (SELECT 1 FROM \"step\" AS lapse_1 WHERE"
+     " AND (this.\"ok\" = ?3{0}) IS NOT TRUE AND (EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE"
      " lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?4{done}) IS NOT TRUE)) IS NOT TRUE)\n"
-     "pick kids: SELECT this.\"id\" FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     "waiting: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0) AND NOT ((EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" ="
+     " this.\"id\" AND (lapse_1.\"state\" = ?1{done}) IS NOT TRUE)) IS NOT TRUE)\n"
+     "pick kids: SELECT this.\"id\" FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_0)\n"
-     "delete kids: DELETE FROM \"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
-     "kids left: SELECT count(*) FROM \"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
+     "delete kids: DELETE FROM main.\"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_1)\n"
-     "delete: DELETE FROM \"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
-     "left: SELECT count(*) FROM \"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
-     "delete kids: DELETE FROM \"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM temp.lapse_set_0)\n"
-     "kids left: SELECT count(*) FROM \"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM"
+     "kids left: SELECT count(*) FROM main.\"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_1)\n"
+     "delete: DELETE FROM main.\"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
+     "left: SELECT count(*) FROM main.\"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
+     "delete kids: DELETE FROM main.\"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM"
      " temp.lapse_set_0)\n"
-     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
-     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+     "kids left: SELECT count(*) FROM main.\"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM"
+     " temp.lapse_set_0)\n"
+     "delete: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
     {"table: jobs, age: [at_ms, seen_ms], keep: 1h, with: [{ ref: step(job_id), where: { state: done }, with: [part(step_id)] }, 'log(job_code) -> (code)'], hold: { ok: 0 }",
      write_counts,
      /* PostgreSQL */
@@ -494,19 +515,20 @@ static const struct {
      "count: WITH RECURSIVE lapse_due(c0, c1, t) AS (SELECT this.\"id\", this.\"code\", lapse_latest(CASE"
      " typeof(this.\"at_ms\") WHEN 'integer' THEN max(-9223372036854775, min(9223372036854775,"
      " this.\"at_ms\")) * 1000 END, CASE typeof(this.\"seen_ms\") WHEN 'integer' THEN max(-9223372036854775,"
-     " min(9223372036854775, this.\"seen_ms\")) * 1000 END) FROM \"jobs\" AS this WHERE (((this.\"at_ms\" IS"
-     " NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND"
+     " min(9223372036854775, this.\"seen_ms\")) * 1000 END) FROM main.\"jobs\" AS this WHERE (((this.\"at_ms\""
+     " IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND"
      " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND typeof(this.\"seen_ms\") ="
      " 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = ?3{0})"
-     " IS NOT TRUE AND (EXISTS (SELECT 1 FROM \"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND"
-     " (lapse_1.\"state\" = ?4{done}) IS NOT TRUE)) IS NOT TRUE)),\n"
+     " IS NOT TRUE AND (EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\""
+     " AND (lapse_1.\"state\" = ?4{done}) IS NOT TRUE)) IS NOT TRUE)),\n"
      "lapse_set_0(c0, c1) AS (SELECT c0, c1 FROM lapse_due),\n"
-     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
-     " lapse_set_0))\n"
-     "SELECT (SELECT count(*) FROM \"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM lapse_set_1)),\n"
-     "(SELECT count(*) FROM \"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_1)),\n"
-     "(SELECT count(*) FROM \"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0"
+     " FROM lapse_set_0))\n"
+     "SELECT (SELECT count(*) FROM main.\"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
+     " lapse_set_1)),\n"
+     "(SELECT count(*) FROM main.\"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_1)),\n"
+     "(SELECT count(*) FROM main.\"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM lapse_set_0)),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL),\n"
      "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null') AND typeof(this.\"seen_ms\")"
@@ -519,9 +541,9 @@ static const struct {
      " typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" <"
      " ?5{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR"
      " this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = ?6{0}) IS NOT TRUE AND NOT ((EXISTS (SELECT 1 FROM"
-     " \"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?7{done}) IS NOT"
+     " main.\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?7{done}) IS NOT"
      " TRUE)) IS NOT TRUE))\n"
-     " FROM \"jobs\" AS this WHERE TRUE"},
+     " FROM main.\"jobs\" AS this WHERE TRUE"},
     {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
      write_slice,
      /* PostgreSQL */
@@ -533,7 +555,8 @@ static const struct {
      " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4 WHERE"
      " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = $2{done}::text) IS NOT TRUE) OR EXISTS"
      " (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
-     " (lapse_5.\"ok\" = $3{1}::integer) IS NOT TRUE)))) IS NOT TRUE)\n"
+     " ((lapse_5.\"ok\" = $3{1}::integer AND (true AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS"
+     " NOT TRUE)\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT $4{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
      "judge: SELECT this.\"id\"\n"
@@ -545,45 +568,72 @@ static const struct {
      " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4 WHERE"
      " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = $3{done}::text) IS NOT TRUE) OR EXISTS"
      " (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
-     " (lapse_5.\"ok\" = $4{1}::integer) IS NOT TRUE)))) IS NOT TRUE)\n"
+     " ((lapse_5.\"ok\" = $4{1}::integer AND (true AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS"
+     " NOT TRUE)\n"
+     "waiting: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])"
+     " AND NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM"
+     " \"public\".\"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM"
+     " lapse_1 JOIN \"public\".\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1"
+     " FROM \"public\".\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" ="
+     " $2{done}::text) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE"
+     " lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" = $3{1}::integer AND (true AND"
+     " lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE)\n"
      "grow: SELECT this.\"id\" FROM \"public\".\"jobs\" AS this WHERE this.\"parent_id\" = ANY($1{set"
      " 1.0}::integer[]) FOR UPDATE OF this\n"
      "delete kids: DELETE FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set 0.0}::integer[])"
      " AND this.\"state\" = $2{done}::text\n"
      "kids left: SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
      " 0.0}::integer[])\n"
+     "kids left inside: SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
+     " 0.0}::integer[]) AND this.\"state\" = $2{done}::text\n"
+     "delete leaves: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])"
+     " AND NOT EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_1 WHERE lapse_1.\"parent_id\" = this.\"id\")\n"
      "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
      "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
      /* SQLite */
      "pick: SELECT this.\"id\", this.\"id\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (WITH"
-     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"jobs\" AS lapse_2 JOIN"
-     " lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"jobs\" AS lapse_3 ON"
-     " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4 WHERE lapse_4.\"job_id\""
-     " = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"jobs\" AS"
-     " lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = ?3{1}) IS NOT TRUE)))) IS NOT"
-     " TRUE)\n"
+     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM main.\"jobs\" AS lapse_2"
+     " JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN main.\"jobs\" AS"
+     " lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM main.\"step\" AS lapse_4 WHERE"
+     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1"
+     " FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" = ?3{1}"
+     " AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT"
+     " TRUE)))) IS NOT TRUE)\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT ?4{100}\n"
      "judge: SELECT this.\"id\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
      "AND ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (WITH"
-     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"jobs\" AS lapse_2 JOIN"
-     " lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"jobs\" AS lapse_3 ON"
-     " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4 WHERE lapse_4.\"job_id\""
-     " = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"jobs\" AS"
-     " lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = ?3{1}) IS NOT TRUE)))) IS NOT"
-     " TRUE)\n"
-     "grow: SELECT this.\"id\" FROM \"jobs\" AS this WHERE this.\"parent_id\" IN (SELECT c0 FROM"
+     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM main.\"jobs\" AS lapse_2"
+     " JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN main.\"jobs\" AS"
+     " lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM main.\"step\" AS lapse_4 WHERE"
+     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1"
+     " FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" = ?3{1}"
+     " AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT"
+     " TRUE)))) IS NOT TRUE)\n"
+     "waiting: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0) AND NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT"
+     " lapse_2.\"id\" FROM main.\"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\"))"
+     " SELECT 1 FROM lapse_1 JOIN main.\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS"
+     " (SELECT 1 FROM main.\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" ="
+     " ?1{done}) IS NOT TRUE) OR EXISTS (SELECT 1 FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" ="
+     " lapse_3.\"id\" AND ((lapse_5.\"ok\" = ?2{1} AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND"
+     " lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE)\n"
+     "grow: SELECT this.\"id\" FROM main.\"jobs\" AS this WHERE this.\"parent_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_1)\n"
-     "delete kids: DELETE FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM temp.lapse_set_0)"
-     " AND this.\"state\" = ?1{done}\n"
-     "kids left: SELECT count(*) FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     "delete kids: DELETE FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0) AND this.\"state\" = ?1{done}\n"
+     "kids left: SELECT count(*) FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_0)\n"
-     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
-     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+     "kids left inside: SELECT count(*) FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0) AND this.\"state\" = ?1{done}\n"
+     "delete leaves: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"
+     " AND NOT EXISTS (SELECT 1 FROM main.\"jobs\" AS lapse_1 WHERE lapse_1.\"parent_id\" = this.\"id\")\n"
+     "delete: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
     {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
      write_counts,
      /* PostgreSQL */
@@ -594,8 +644,8 @@ static const struct {
      " \"public\".\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM"
      " \"public\".\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" ="
      " $2{done}::text) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE"
-     " lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = $3{1}::integer) IS NOT TRUE)))) IS NOT"
-     " TRUE)),\n"
+     " lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" = $3{1}::integer AND (true AND"
+     " lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE)),\n"
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due\n"
      "UNION SELECT lapse_6.\"id\" FROM \"public\".\"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
      " (lapse_6.\"parent_id\" = lapse_up.c0))\n"
@@ -612,23 +662,26 @@ static const struct {
      " lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4"
      " WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = $3{done}::text) IS NOT TRUE) OR"
      " EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
-     " (lapse_5.\"ok\" = $4{1}::integer) IS NOT TRUE)))) IS NOT TRUE))\n"
+     " ((lapse_5.\"ok\" = $4{1}::integer AND (true AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS"
+     " NOT TRUE))\n"
      " FROM \"public\".\"jobs\" AS this WHERE TRUE",
      /* SQLite */
      "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN"
-     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM \"jobs\""
-     " AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
-     " (EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"jobs\""
-     " AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"jobs\""
-     " AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4 WHERE"
-     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1"
-     " FROM \"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" = ?3{1}) IS NOT"
-     " TRUE)))) IS NOT TRUE)),\n"
+     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM"
+     " main.\"jobs\" AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") ="
+     " 'integer') AND (EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT"
+     " lapse_2.\"id\" FROM main.\"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\"))"
+     " SELECT 1 FROM lapse_1 JOIN main.\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS"
+     " (SELECT 1 FROM main.\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" ="
+     " ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1 FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" ="
+     " lapse_3.\"id\" AND ((lapse_5.\"ok\" = ?3{1} AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND"
+     " lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE)),\n"
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due\n"
-     "UNION SELECT lapse_6.\"id\" FROM \"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
+     "UNION SELECT lapse_6.\"id\" FROM main.\"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
      " (lapse_6.\"parent_id\" = lapse_up.c0))\n"
-     "SELECT (SELECT count(*) FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "SELECT (SELECT count(*) FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " lapse_set_0)),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
      "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
@@ -636,12 +689,13 @@ static const struct {
      " FALSE),\n"
      "count(*) FILTER (WHERE (this.\"at_ms\" <= ?2{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
      " NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM"
-     " \"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN"
-     " \"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"step\" AS lapse_4"
-     " WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?3{done}) IS NOT TRUE) OR EXISTS"
-     " (SELECT 1 FROM \"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND (lapse_5.\"ok\" ="
-     " ?4{1}) IS NOT TRUE)))) IS NOT TRUE))\n"
-     " FROM \"jobs\" AS this WHERE TRUE"},
+     " main.\"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1"
+     " JOIN main.\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM"
+     " main.\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?3{done}) IS"
+     " NOT TRUE) OR EXISTS (SELECT 1 FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\""
+     " AND ((lapse_5.\"ok\" = ?4{1} AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND lapse_5.\"at_ms\""
+     " IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE))\n"
+     " FROM main.\"jobs\" AS this WHERE TRUE"},
     {"table: jobs, expires: at_ms, detach: [step(job_id), jobs(parent_id)], after: [{ ref: 'log(job_code) -> (code)', where: \"this.note < :now\" }]",
      write_slice,
      /* PostgreSQL */
@@ -658,6 +712,9 @@ static const struct {
      "AND ((this.\"at_ms\" <= $2{1718452800000}::bigint) AND (EXISTS (SELECT 1 FROM \"public\".\"log\" AS"
      " lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $3{2024-06-15"
      " 12:00:00.000000+00}::timestamp with time zone))) IS NOT TRUE)\n"
+     "waiting: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])"
+     " AND NOT ((EXISTS (SELECT 1 FROM \"public\".\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\""
+     " AND (lapse_1.note < $2{2024-06-15 12:00:00.000000+00}::timestamp with time zone))) IS NOT TRUE)\n"
      "detach: UPDATE \"public\".\"step\" AS this SET \"job_id\" = NULL WHERE this.\"job_id\" = ANY($1{set"
      " 0.0}::integer[])\n"
      "detach left: SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
@@ -678,36 +735,39 @@ static const struct {
      "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
      /* SQLite */
      "pick: SELECT this.\"id\", this.\"id\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT"
-     " 1 FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15"
-     " 12:00:00.000}))) IS NOT TRUE)\n"
+     " 1 FROM main.\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
+     " ?2{2024-06-15 12:00:00.000}))) IS NOT TRUE)\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT ?3{100}\n"
      "judge: SELECT this.\"id\"\n"
-     " FROM \"jobs\" AS this\n"
+     " FROM main.\"jobs\" AS this\n"
      "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
      "AND ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1"
-     " FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15"
-     " 12:00:00.000}))) IS NOT TRUE)\n"
-     "detach: UPDATE \"step\" AS this SET \"job_id\" = NULL WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     " FROM main.\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
+     " ?2{2024-06-15 12:00:00.000}))) IS NOT TRUE)\n"
+     "waiting: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     " temp.lapse_set_0) AND NOT ((EXISTS (SELECT 1 FROM main.\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" ="
+     " this.\"code\" AND (lapse_1.note < ?1{2024-06-15 12:00:00.000}))) IS NOT TRUE)\n"
+     "detach: UPDATE main.\"step\" AS this SET \"job_id\" = NULL WHERE this.\"job_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_0)\n"
-     "detach left: SELECT count(*) FROM \"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     "detach left: SELECT count(*) FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_0)\n"
-     "detach: UPDATE \"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" IN (SELECT c0 FROM"
+     "detach: UPDATE main.\"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_0) AND (this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0) OR ((this.\"at_ms\" <="
-     " ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1 FROM \"log\" AS"
+     " ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1 FROM main.\"log\" AS"
      " lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15 12:00:00.000})))"
      " IS NOT TRUE)) IS NOT TRUE\n"
-     "detach inside: UPDATE \"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" IN (SELECT c0"
-     " FROM temp.lapse_set_0) AND (this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0) OR ((this.\"at_ms\" <="
-     " ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1 FROM \"log\" AS"
+     "detach inside: UPDATE main.\"jobs\" AS this SET \"parent_id\" = NULL WHERE this.\"parent_id\" IN (SELECT"
+     " c0 FROM temp.lapse_set_0) AND (this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0) OR ((this.\"at_ms\" <="
+     " ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (SELECT 1 FROM main.\"log\" AS"
      " lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15 12:00:00.000})))"
      " IS NOT TRUE)) IS TRUE\n"
-     "detach left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"parent_id\" IN (SELECT c0 FROM"
+     "detach left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"parent_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_0)\n"
-     "delete: DELETE FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
-     "left: SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+     "delete: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
     {"table: jobs, expires: at_ms, detach: [step(job_id), jobs(parent_id)], after: [{ ref: 'log(job_code) -> (code)', where: \"this.note < :now\" }]",
      write_counts,
      /* PostgreSQL */
@@ -732,24 +792,24 @@ static const struct {
      " FROM \"public\".\"jobs\" AS this WHERE TRUE",
      /* SQLite */
      "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN"
-     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM \"jobs\""
-     " AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
-     " (EXISTS (SELECT 1 FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
-     " ?2{2024-06-15 12:00:00.000}))) IS NOT TRUE)),\n"
+     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM"
+     " main.\"jobs\" AS this WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") ="
+     " 'integer') AND (EXISTS (SELECT 1 FROM main.\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\""
+     " AND (lapse_1.note < ?2{2024-06-15 12:00:00.000}))) IS NOT TRUE)),\n"
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"step\" AS this WHERE (this.\"job_id\" IN (SELECT c0 FROM lapse_set_0))),\n"
-     "(SELECT count(*) FROM \"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM lapse_set_0)) AND"
-     " (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
+     "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT count(*) FROM main.\"step\" AS this WHERE (this.\"job_id\" IN (SELECT c0 FROM lapse_set_0))),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM lapse_set_0))"
+     " AND (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
      "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
      "count(*) FILTER (WHERE (this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
      " FALSE),\n"
      "count(*) FILTER (WHERE (this.\"at_ms\" <= ?2{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
-     " NOT ((EXISTS (SELECT 1 FROM \"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND"
+     " NOT ((EXISTS (SELECT 1 FROM main.\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND"
      " (lapse_1.note < ?3{2024-06-15 12:00:00.000}))) IS NOT TRUE))\n"
-     " FROM \"jobs\" AS this WHERE TRUE"},
+     " FROM main.\"jobs\" AS this WHERE TRUE"},
     {"table: '\"Odd \"\"t\"', expires: at_s, with: ['part(nr, label)'], detach: ['\"Odd \"\"t\"(up_a, up_b)']",
      write_slice,
      /* PostgreSQL */
@@ -778,28 +838,28 @@ static const struct {
      " FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))",
      /* SQLite */
      "pick: SELECT this.\"a \"\"1\", this.\"b\", this.\"a \"\"1\", this.\"b\"\n"
-     " FROM \"Odd \"\"t\" AS this\n"
+     " FROM main.\"Odd \"\"t\" AS this\n"
      "WHERE (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer')\n"
      "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
      "LIMIT ?2{100}\n"
-     "delete kids: DELETE FROM \"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT c0, c1 FROM"
+     "delete kids: DELETE FROM main.\"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT c0, c1 FROM"
      " temp.lapse_set_0)\n"
-     "kids left: SELECT count(*) FROM \"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT c0, c1"
-     " FROM temp.lapse_set_0)\n"
-     "detach: UPDATE \"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\", this.\"up_b\")"
-     " IN (SELECT c0, c1 FROM temp.lapse_set_0) AND ((this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1 FROM"
-     " temp.lapse_set_0) OR (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer')) IS NOT"
-     " TRUE\n"
-     "detach inside: UPDATE \"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\","
+     "kids left: SELECT count(*) FROM main.\"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT c0,"
+     " c1 FROM temp.lapse_set_0)\n"
+     "detach: UPDATE main.\"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\","
+     " this.\"up_b\") IN (SELECT c0, c1 FROM temp.lapse_set_0) AND ((this.\"a \"\"1\", this.\"b\") IN (SELECT c0,"
+     " c1 FROM temp.lapse_set_0) OR (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer'))"
+     " IS NOT TRUE\n"
+     "detach inside: UPDATE main.\"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\","
      " this.\"up_b\") IN (SELECT c0, c1 FROM temp.lapse_set_0) AND ((this.\"a \"\"1\", this.\"b\") IN (SELECT c0,"
      " c1 FROM temp.lapse_set_0) OR (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer'))"
      " IS TRUE\n"
-     "detach left: SELECT count(*) FROM \"Odd \"\"t\" AS this WHERE (this.\"up_a\", this.\"up_b\") IN (SELECT c0,"
-     " c1 FROM temp.lapse_set_0)\n"
-     "delete: DELETE FROM \"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1 FROM"
+     "detach left: SELECT count(*) FROM main.\"Odd \"\"t\" AS this WHERE (this.\"up_a\", this.\"up_b\") IN"
+     " (SELECT c0, c1 FROM temp.lapse_set_0)\n"
+     "delete: DELETE FROM main.\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1 FROM"
      " temp.lapse_set_0)\n"
-     "left: SELECT count(*) FROM \"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1 FROM"
-     " temp.lapse_set_0)"},
+     "left: SELECT count(*) FROM main.\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT c0, c1"
+     " FROM temp.lapse_set_0)"},
     {"table: '\"Odd \"\"t\"', expires: at_s, with: ['part(nr, label)'], detach: ['\"Odd \"\"t\"(up_a, up_b)']",
      write_later_pick,
      /* PostgreSQL */
@@ -811,7 +871,7 @@ static const struct {
      "LIMIT $4{100}::bigint FOR UPDATE OF this SKIP LOCKED",
      /* SQLite */
      "pick after: SELECT this.\"a \"\"1\", this.\"b\", this.\"a \"\"1\", this.\"b\"\n"
-     " FROM \"Odd \"\"t\" AS this\n"
+     " FROM main.\"Odd \"\"t\" AS this\n"
      "WHERE (this.\"at_s\" <= ?1{1718452800} AND typeof(this.\"at_s\") = 'integer') AND (this.\"a \"\"1\","
      " this.\"b\") > (?2{7}, ?3{x})\n"
      "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
@@ -857,7 +917,7 @@ static void names_are_quoted(void **state)
 {
     (void)state;
     AUTO(stmt_release) struct stmt s = {0};
-    struct dialect d = dialect_sqlite;
+    struct dialect d = dialect_postgres;
     struct table t = {.name = "a\"b"};
     struct column c = {.name = "`x`"};
     sql_table(&s, &d, &t);

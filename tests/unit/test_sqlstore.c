@@ -544,7 +544,7 @@ static void the_statements_are_explained_in_order(void **state)
                         "detach rows of mail\n"
                         "delete the rows of jobs\n");
     assert_non_null(strstr(text_str(&out), "\n--   3 = 7\n")); /* the batch */
-    assert_non_null(strstr(text_str(&out), "DELETE FROM \"jobs\" AS this"));
+    assert_non_null(strstr(text_str(&out), "DELETE FROM main.\"jobs\" AS this"));
 }
 
 int main(void)

@@ -1,0 +1,64 @@
+"""How the code is laid out, and what a second compiler says of it."""
+import json
+import os
+import re
+import shlex
+import subprocess
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from harness import ROOT
+
+FOLDERS = ("include", "src", "prog", "tests")
+PARTS = ("check", "report")                                 # tested as a whole, by one file
+BY_THE_SUITES = {"catalog_postgres", "store_postgres"}      # they need a server
+
+
+def run(command, folder=ROOT):
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def compile_commands():
+    """How the build compiles each file: (file, its arguments without compiler, output and sanitizers)."""
+    build = Path(os.environ.get("LAPSE_BUILD", ROOT / "build"))
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        arguments, words = [], iter(shlex.split(entry["command"])[1:])
+        for word in words:
+            if word in ("-o", "-MF", "-MQ"):
+                next(words)
+            elif word not in ("-c", "-MD") and not word.startswith("-fsanitize"):
+                arguments.append(word)
+        yield entry["file"], arguments, entry["directory"]
+
+
+class Style(unittest.TestCase):
+    def test_everything_is_formatted(self):
+        files = sorted(str(p) for folder in FOLDERS for p in (ROOT / folder).rglob("*.[ch]"))
+        self.assertGreater(len(files), 50)
+        done = run(["clang-format", "--dry-run", "-Werror", *files])
+        self.assertEqual(done.returncode, 0, "run `make format`:\n" + done.stderr[:2000])
+
+    def test_clang_has_nothing_to_say(self):
+        def check(entry):
+            file, arguments, folder = entry
+            done = run(["clang", "-fsyntax-only", "-fno-color-diagnostics", "-Werror",
+                        "-Wno-unknown-warning-option", *arguments], folder)
+            return "" if done.returncode == 0 else f"{file}:\n{done.stderr[:2000]}"
+
+        entries = {file: (file, arguments, folder) for file, arguments, folder in compile_commands()
+                   if "/unit/" not in file}
+        self.assertGreater(len(entries), 40)
+        with ThreadPoolExecutor(2) as pool:
+            said = "".join(pool.map(check, entries.values()))
+        self.assertFalse(said, said)
+
+    def test_unit_tests_mirror_the_sources(self):
+        def tested_by(stem):
+            return next((whole for whole in PARTS if stem.startswith(whole + "_")), stem)
+
+        wanted = {tested_by(p.stem) for p in (ROOT / "src").glob("*.c")} - BY_THE_SUITES
+        there = {p.stem.removeprefix("test_") for p in (ROOT / "tests" / "unit").glob("test_*.c")}
+        built = set(re.findall(r"^  '(\w+)',$", (ROOT / "tests" / "meson.build").read_text(), re.M))
+        self.assertEqual(there, wanted)
+        self.assertEqual(built, there)
