@@ -457,9 +457,11 @@ static void dependents_become_a_tree(void **state)
     assert_slots(p, "part, step, log, jobs;");
     assert_int_equal(p->n_sets, 2);
     assert_false(p->judge_again);
-    assert_true(plan_has_set(p, p->root.table));
-    assert_true(plan_has_set(p, p->slots[1]));
-    assert_false(plan_has_set(p, p->slots[0]));
+    assert_true(plan_loses(p, p->root.table));
+    assert_true(plan_loses(p, p->slots[0]));
+    p = make_plan(w, AT ", detach: [step(job_id)]", NOW);
+    assert_true(plan_loses(p, p->root.table));
+    assert_false(plan_loses(p, p->detach_slots[0]));
 }
 
 /* The key set of a row holds its key first, then whatever below refers to. */
@@ -506,7 +508,7 @@ static void rows_are_counted_by_table(void **state)
     assert_tree(p, "0:2 jobs[](id)\n"
                    "  1:1 step[job_id = id](id)\n"
                    "    -1:0 part[step_id = id]()\n"
-                   "    -1:2 jobs[parent_id = id]()\n"
+                   "    -1:2 jobs[parent_id = id]() where (at is readable and at is not null)\n"
                    "  -1:0 part[job = id]()\n");
     assert_slots(p, "part, step, jobs;");
     p = make_plan(

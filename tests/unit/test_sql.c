@@ -205,7 +205,7 @@ static void write_below(struct writing *w, const struct node *n)
     for (size_t i = 0; i < n->n_detach; i++) {
         sql_detach(&w->s, w->d, w->plan, n, &n->detach[i], false);
         written(w, "detach");
-        if (plan_has_set(w->plan, n->detach[i].table)) {
+        if (plan_loses(w->plan, n->detach[i].table)) {
             sql_detach(&w->s, w->d, w->plan, n, &n->detach[i], true);
             written(w, "detach inside");
         }
