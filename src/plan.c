@@ -821,16 +821,26 @@ static const struct expr *may_ever_go(struct making *m)
     return simplest(all);
 }
 
-/* The same is asked again of each row below when it is locked: it may have changed since the root was judged.
- */
-static void guard_subtree(struct making *m)
+static const struct expr *and_may_go(struct making *m, const struct expr *where)
 {
-    struct node *root = &m->plan->root;
-    for (size_t i = 0; i < root->n_grow; i++) {
-        struct expr *allowed = expr_new(m, EXPR_AND);
-        add_kid(m, allowed, root->grow_where[i]);
-        add_kid(m, allowed, may_ever_go(m));
-        root->grow_where[i] = simplest(allowed);
+    struct expr *allowed = expr_new(m, EXPR_AND);
+    add_kid(m, allowed, where);
+    add_kid(m, allowed, may_ever_go(m));
+    return simplest(allowed);
+}
+
+/* For every way on which rows of the swept table go with others: in its own subtree, or owned by a dependent.
+ * The same is asked again of each row below when it is locked: it may have changed since the root was judged.
+ */
+static void guard_own_rows(struct making *m, struct node *n)
+{
+    const struct table *own = m->plan->root.table;
+    for (size_t i = 0; n->table == own && i < n->n_grow; i++)
+        n->grow_where[i] = and_may_go(m, n->grow_where[i]);
+    for (size_t i = 0; i < n->n_kids; i++) {
+        if (n->kids[i].table == own)
+            n->kids[i].where = and_may_go(m, n->kids[i].where);
+        guard_own_rows(m, &n->kids[i]);
     }
 }
 
@@ -1209,7 +1219,7 @@ static void make_conditions(struct making *m)
         const struct expr *held = condition(m, t, pol->hold);
         p->hold = held ? not_true(m, held) : NULL;
     }
-    guard_subtree(m);
+    guard_own_rows(m, &m->plan->root);
     const struct expr *waiting = waits(m, &p->root);
     if (waiting) {
         p->free_ = not_true(m, waiting);
