@@ -580,26 +580,32 @@ static bool comparable(const struct column *a, const struct column *b)
     return (a->type != TYPE_OTHER && a->type != TYPE_ENUM) || !strcmp(a->sql_type, b->sql_type);
 }
 
-/* Without a foreign key the columns stand for the key's by their order. Names that say another order are a
- * trap: the reference would find rows of other parents. */
+static bool names_key_column(const struct table *parent, const struct column *c)
+{
+    for (size_t i = 0; i < parent->n_key; i++)
+        if (strcmp(parent->key[i]->name, c->name) == 0)
+            return true;
+    return false;
+}
+
+/* Without a foreign key the columns stand for the key's by their order. The key's own names in another order
+ * are a trap: the reference would find rows of other parents. */
 static bool order_is_plain(struct making *m, const struct ref *ref, const struct table *parent,
                            const struct join *join)
 {
-    for (size_t i = 0; i < join->n; i++)
-        for (size_t k = 0; k < join->n; k++) {
-            if (k == i || strcmp(join->child[i]->name, parent->key[k]->name) != 0 ||
-                strcmp(join->child[i]->name, parent->key[i]->name) == 0)
-                continue;
-            AUTO(text_release) struct text print = {0};
-            ref_print(ref, &print);
-            complain(
-                m, ref->at,
-                arena_printf(m->arena, "say which columns are meant: %s -> (column, …)", text_str(&print)),
-                "'%s' is matched with the key of '%s' in its order, so '%s' would stand for '%s'",
-                text_str(&print), parent->print, join->child[i]->name, parent->key[i]->name);
-            return false;
-        }
-    return true;
+    size_t named = 0, moved = 0;
+    for (size_t i = 0; i < join->n; i++) {
+        named += names_key_column(parent, join->child[i]);
+        moved += strcmp(join->child[i]->name, parent->key[i]->name) != 0;
+    }
+    if (named < join->n || !moved)
+        return true;
+    AUTO(text_release) struct text print = {0};
+    ref_print(ref, &print);
+    complain(m, ref->at,
+             arena_printf(m->arena, "say which columns are meant: %s -> (column, …)", text_str(&print)),
+             "'%s' names the key of '%s' in another order than the key has", text_str(&print), parent->print);
+    return false;
 }
 
 static bool targets_of(struct making *m, const struct ref *ref, const struct table *parent,
