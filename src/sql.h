@@ -88,6 +88,9 @@ const char *sql_compare(enum compare cmp); /* " < " */
  * be NULL to check only. */
 int sql_condition(struct stmt *s, const struct dialect *d, const char *alias, const char *sql, instant now,
                   struct err *e);
+/* -1: a condition on rows of t compares :now with a whole-number column where :now is a text. */
+int sql_now_is_time(const struct dialect *d, const char *sql, const struct facts *f, const struct table *t,
+                    struct err *e);
 
 /* The statements of a slice, in the order of execution. Sets are numbered as in the plan; `frontier` is one
  * more. */

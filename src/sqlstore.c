@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nowtext.h"
-
 enum { SAMPLE_ROWS = 1000 };
 
 /* --- rows and sets ------------------------------------------------------------------------------------ */
@@ -735,7 +733,7 @@ static int scan_conditions(const struct dialect *d, const struct plan *p, const 
     if (x->kind == EXPR_SQL) {
         if (sql_condition(NULL, d, "this", x->sql, p->now, e) < 0)
             return -1;
-        return d->now_is_text ? nowtext_check(x->sql, p->facts, x->table, d->now_is_text, e) : 0;
+        return sql_now_is_time(d, x->sql, p->facts, x->table, e);
     }
     for (size_t i = 0; i < x->n_kids; i++)
         if (scan_conditions(d, p, x->kids[i], e) < 0)
