@@ -1,5 +1,5 @@
 /* catalog_postgres: PostgreSQL's catalog -> facts. Names are resolved once, here; all that follows is asked
- * by oid. */
+ * by oid, for all tables at once ($1): answers come table by table, the table's oid first. */
 #include "store_postgres.h"
 
 #include <stdlib.h>
@@ -40,20 +40,28 @@ static bool is_true(const char *text)
     return text && text[0] == 't';
 }
 
+/* Of the rows from `from` on: does this one begin another of what the column tells apart? */
+static bool begins(const struct rows *r, size_t from, size_t row, size_t column)
+{
+    return row == from || strcmp(cell(r, row, column), cell(r, row - 1, column)) != 0;
+}
+
 /* --- columns ------------------------------------------------------------------------------------- */
 
-/* A domain stands for the type below it, at any depth. Types outside pg_catalog are written with their
- * schema; "char" and name as text, since a cast to them would cut a longer value. */
+/* One row per column, or per label of a column that is an enum. A domain stands for the type below it, at any
+ * depth. Types outside pg_catalog are written with their schema; "char" and name as text, since a cast to
+ * them would cut a longer value. */
 static const char columns_sql[] =
-    "WITH RECURSIVE below (declared, oid, depth) AS ("
-    "    SELECT DISTINCT atttypid, atttypid, 0 FROM pg_catalog.pg_attribute WHERE attrelid = $1::oid"
+    "WITH RECURSIVE below (declared, oid, kind, base) AS ("
+    "    SELECT oid, oid, typtype, typbasetype FROM pg_catalog.pg_type"
+    "    WHERE oid IN (SELECT atttypid FROM pg_catalog.pg_attribute WHERE attrelid = ANY ($1::oid[]))"
     "  UNION ALL"
-    "    SELECT below.declared, t.typbasetype, below.depth + 1"
-    "    FROM below JOIN pg_catalog.pg_type t ON t.oid = below.oid WHERE t.typtype = 'd'"
-    "), base AS ("
-    "    SELECT DISTINCT ON (declared) declared, oid FROM below ORDER BY declared, depth DESC"
+    "    SELECT below.declared, t.oid, t.typtype, t.typbasetype FROM below"
+    "    JOIN pg_catalog.pg_type t ON t.oid = below.base"
+    "    WHERE below.kind = 'd'"
     ") "
-    "SELECT a.attname,"
+    "SELECT a.attrelid,"
+    "       a.attname,"
     "       CASE WHEN n.nspname <> 'pg_catalog'"
     "            THEN pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(t.typname)"
     "            WHEN t.typname IN ('char', 'name') THEN 'text'"
@@ -63,15 +71,16 @@ static const char columns_sql[] =
     "            ELSE '' END,"
     "       a.attnotnull,"
     "       c.collname,"
-    "       t.oid,"
+    "       label.enumlabel,"
     "       a.attgenerated <> '' "
     "FROM pg_catalog.pg_attribute a "
-    "JOIN base ON base.declared = a.atttypid "
-    "JOIN pg_catalog.pg_type t ON t.oid = base.oid "
+    "JOIN below ON below.declared = a.atttypid AND below.kind <> 'd' "
+    "JOIN pg_catalog.pg_type t ON t.oid = below.oid "
     "JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace "
     "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation AND c.collname <> 'default' "
-    "WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped "
-    "ORDER BY a.attnum";
+    "LEFT JOIN pg_catalog.pg_enum label ON label.enumtypid = t.oid "
+    "WHERE a.attrelid = ANY ($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped "
+    "ORDER BY a.attrelid, a.attnum, label.enumsortorder";
 
 static enum type_class class_of(const char *type)
 {
@@ -92,39 +101,33 @@ static enum type_class class_of(const char *type)
     return TYPE_OTHER;
 }
 
-static int read_labels(struct sql_store *s, struct arena *a, const char *type_oid, struct column *c,
-                       struct err *e)
+static void push_column(struct arena *a, struct table *t, const struct rows *r, size_t row)
 {
-    AUTO(rows_release) struct rows r = {0};
-    if (ask(s, "SELECT enumlabel FROM pg_catalog.pg_enum WHERE enumtypid = $1::oid ORDER BY enumsortorder",
-            &type_oid, 1, &r, e) < 0)
-        return -1;
-    c->labels = arena_alloc(a, r.n_rows * sizeof(*c->labels));
-    c->n_labels = r.n_rows;
-    for (size_t i = 0; i < r.n_rows; i++)
-        c->labels[i] = keep(a, cell(&r, i, 0));
-    return 0;
+    t->columns = arena_push(a, t->columns, t->n_columns, sizeof(*t->columns));
+    t->columns[t->n_columns++] = (struct column){
+        .name = keep(a, cell(r, row, 1)),
+        .sql_type = keep(a, cell(r, row, 2)),
+        .type = class_of(cell(r, row, 3)),
+        .not_null = is_true(cell(r, row, 4)),
+        .collation = keep(a, cell(r, row, 5)),
+        .generated = is_true(cell(r, row, 7)),
+    };
 }
 
-static int read_columns(struct sql_store *s, struct arena *a, const char *oid, struct table *t, struct err *e)
+static void push_label(struct arena *a, struct column *c, const char *label)
 {
-    AUTO(rows_release) struct rows r = {0};
-    if (ask(s, columns_sql, &oid, 1, &r, e) < 0)
-        return -1;
-    t->columns = arena_alloc(a, r.n_rows * sizeof(*t->columns));
-    t->n_columns = r.n_rows;
-    for (size_t i = 0; i < r.n_rows; i++) {
-        struct column *c = &t->columns[i];
-        c->name = keep(a, cell(&r, i, 0));
-        c->sql_type = keep(a, cell(&r, i, 1));
-        c->type = class_of(cell(&r, i, 2));
-        c->not_null = is_true(cell(&r, i, 3));
-        c->collation = keep(a, cell(&r, i, 4));
-        c->generated = is_true(cell(&r, i, 6));
-        if (c->type == TYPE_ENUM && read_labels(s, a, cell(&r, i, 5), c, e) < 0)
-            return -1;
+    c->labels = arena_push(a, c->labels, c->n_labels, sizeof(*c->labels));
+    c->labels[c->n_labels++] = keep(a, label);
+}
+
+static void fill_columns(struct arena *a, struct table *t, const struct rows *r, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        if (begins(r, from, i, 1))
+            push_column(a, t, r, i);
+        if (cell(r, i, 6))
+            push_label(a, &t->columns[t->n_columns - 1], cell(r, i, 6));
     }
-    return 0;
 }
 
 /* --- indexes and the key ------------------------------------------------------------------------- */
@@ -135,7 +138,7 @@ static int read_columns(struct sql_store *s, struct arena *a, const char *oid, s
  * in the column's own collation: one that an index has in another counts as an expression, as what is unique
  * there may be equal here. */
 static const char indexes_sql[] =
-    "SELECT i.indexrelid, c.relname, i.indisunique, i.indisprimary, i.indpred IS NOT NULL,"
+    "SELECT i.indrelid, i.indexrelid, c.relname, i.indisunique, i.indisprimary, i.indpred IS NOT NULL,"
     "       pg_catalog.pg_get_expr(i.indpred, i.indrelid),"
     "       CASE WHEN a.attcollation = i.indcollation[part.place::int - 1] THEN a.attname END, key.usable "
     "FROM pg_catalog.pg_index i "
@@ -154,9 +157,9 @@ static const char indexes_sql[] =
     "    LEFT JOIN pg_catalog.pg_type kt ON kt.oid = k.atttypid"
     "    WHERE p.place <= i.indnkeyatts"
     ") AS key "
-    "WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready AND i.indislive"
+    "WHERE i.indrelid = ANY ($1::oid[]) AND i.indisvalid AND i.indisready AND i.indislive"
     "  AND part.place <= i.indnkeyatts "
-    "ORDER BY i.indisprimary DESC, i.indnkeyatts, c.relname, i.indexrelid, part.place";
+    "ORDER BY i.indrelid, i.indisprimary DESC, i.indnkeyatts, c.relname, i.indexrelid, part.place";
 
 static void push_index_column(struct arena *a, const struct table *t, struct index *x, const char *name)
 {
@@ -164,69 +167,66 @@ static void push_index_column(struct arena *a, const struct table *t, struct ind
     x->columns[x->n_columns++] = name ? column_named(t, name) : NULL;
 }
 
-static struct index *push_index(struct arena *a, struct table *t, const struct rows *r, size_t row)
+static void push_index(struct arena *a, struct table *t, const struct rows *r, size_t row)
 {
     t->indexes = arena_push(a, t->indexes, t->n_indexes, sizeof(*t->indexes));
-    struct index *x = &t->indexes[t->n_indexes++];
-    *x = (struct index){
-        .name = keep(a, cell(r, row, 1)),
-        .unique = is_true(cell(r, row, 2)),
-        .primary = is_true(cell(r, row, 3)),
-        .partial = is_true(cell(r, row, 4)),
-        .predicate = keep(a, cell(r, row, 5)),
+    t->indexes[t->n_indexes++] = (struct index){
+        .name = keep(a, cell(r, row, 2)),
+        .unique = is_true(cell(r, row, 3)),
+        .primary = is_true(cell(r, row, 4)),
+        .partial = is_true(cell(r, row, 5)),
+        .predicate = keep(a, cell(r, row, 6)),
     };
-    return x;
 }
 
-static int read_indexes(struct sql_store *s, struct arena *a, const char *oid, struct table *t, struct err *e)
+static void fill_indexes(struct arena *a, struct table *t, const struct rows *r, size_t from, size_t to)
 {
-    AUTO(rows_release) struct rows r = {0};
-    if (ask(s, indexes_sql, &oid, 1, &r, e) < 0)
-        return -1;
     size_t key = SIZE_MAX;
-    for (size_t i = 0; i < r.n_rows; i++) {
-        bool first = i == 0 || strcmp(cell(&r, i, 0), cell(&r, i - 1, 0)) != 0;
+    for (size_t i = from; i < to; i++) {
+        bool first = begins(r, from, i, 1);
         if (first)
-            push_index(a, t, &r, i);
-        if (first && key == SIZE_MAX && is_true(cell(&r, i, 7)))
+            push_index(a, t, r, i);
+        if (first && key == SIZE_MAX && is_true(cell(r, i, 8)))
             key = t->n_indexes - 1;
-        push_index_column(a, t, &t->indexes[t->n_indexes - 1], cell(&r, i, 6));
+        push_index_column(a, t, &t->indexes[t->n_indexes - 1], cell(r, i, 7));
     }
     if (key != SIZE_MAX) {
         t->key = t->indexes[key].columns;
         t->n_key = t->indexes[key].n_columns;
     }
-    return 0;
 }
 
 /* --- foreign keys -------------------------------------------------------------------------------- */
 
 /* Partitions on either side have copies of a foreign key; the one it was declared as is told, once. */
 static const char fkeys_sql[] =
-    "WITH RECURSIVE family (oid) AS ("
-    "    SELECT $1::oid"
+    "WITH RECURSIVE family (top, oid, kind) AS ("
+    "    SELECT oid, oid, relkind FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[])"
     "  UNION"
-    "    SELECT i.inhrelid FROM family"
+    "    SELECT family.top, c.oid, c.relkind FROM family"
     "    JOIN pg_catalog.pg_inherits i ON i.inhparent = family.oid"
     "    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid AND c.relispartition"
-    "), pointing (oid, parent) AS ("
-    "    SELECT k.oid, k.conparentid FROM pg_catalog.pg_constraint k"
+    "    WHERE family.kind = 'p'"
+    "), pointing (top, oid, parent) AS ("
+    "    SELECT family.top, k.oid, k.conparentid FROM pg_catalog.pg_constraint k"
     "    JOIN family ON family.oid = k.confrelid WHERE k.contype = 'f'"
     "  UNION"
-    "    SELECT k.oid, k.conparentid FROM pointing"
+    "    SELECT pointing.top, k.oid, k.conparentid FROM pointing"
     "    JOIN pg_catalog.pg_constraint k ON k.oid = pointing.parent"
+    "    WHERE pointing.parent <> 0"
     ") "
-    "SELECT k.oid, k.conname, n.nspname, c.relname, k.confdeltype, child.attname, parent.attname "
+    "SELECT pointing.top, k.oid, k.conname, n.nspname, c.relname, k.confdeltype,"
+    "       (SELECT attname FROM pg_catalog.pg_attribute WHERE attrelid = k.conrelid AND attnum = "
+    "pair.child),"
+    "       (SELECT attname FROM pg_catalog.pg_attribute WHERE attrelid = k.confrelid AND attnum = "
+    "pair.parent) "
     "FROM pointing "
     "JOIN pg_catalog.pg_constraint k ON k.oid = pointing.oid "
     "JOIN pg_catalog.pg_class c ON c.oid = k.conrelid "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS pair (child, parent, "
-    "place) "
-    "JOIN pg_catalog.pg_attribute child ON child.attrelid = k.conrelid AND child.attnum = pair.child "
-    "JOIN pg_catalog.pg_attribute parent ON parent.attrelid = k.confrelid AND parent.attnum = pair.parent "
+    "CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS pair (child, parent, place) "
     "WHERE pointing.parent = 0 "
-    "ORDER BY n.nspname, c.relname, k.conname, k.oid, pair.place";
+    "ORDER BY pointing.top, n.nspname, c.relname, k.conname, k.oid, pair.place";
 
 static enum on_delete action_of(const char *confdeltype)
 {
@@ -248,70 +248,50 @@ static void push_fkey(struct arena *a, struct table *t, const struct rows *r, si
 {
     t->fkeys_in = arena_push(a, t->fkeys_in, t->n_fkeys_in, sizeof(*t->fkeys_in));
     t->fkeys_in[t->n_fkeys_in++] = (struct fkey){
-        .name = keep(a, cell(r, row, 1)),
-        .child_schema = keep(a, cell(r, row, 2)),
-        .child_table = keep(a, cell(r, row, 3)),
-        .action = action_of(cell(r, row, 4)),
+        .name = keep(a, cell(r, row, 2)),
+        .child_schema = keep(a, cell(r, row, 3)),
+        .child_table = keep(a, cell(r, row, 4)),
+        .action = action_of(cell(r, row, 5)),
     };
 }
 
-static int read_fkeys(struct sql_store *s, struct arena *a, const char *oid, struct table *t, struct err *e)
+static void fill_fkeys(struct arena *a, struct table *t, const struct rows *r, size_t from, size_t to)
 {
-    AUTO(rows_release) struct rows r = {0};
-    if (ask(s, fkeys_sql, &oid, 1, &r, e) < 0)
-        return -1;
-    for (size_t i = 0; i < r.n_rows; i++) {
-        if (i == 0 || strcmp(cell(&r, i, 0), cell(&r, i - 1, 0)) != 0)
-            push_fkey(a, t, &r, i);
+    for (size_t i = from; i < to; i++) {
+        if (begins(r, from, i, 1))
+            push_fkey(a, t, r, i);
         struct fkey *k = &t->fkeys_in[t->n_fkeys_in - 1];
         k->child_columns = arena_push(a, k->child_columns, k->n, sizeof(*k->child_columns));
         k->parent_columns = arena_push(a, k->parent_columns, k->n, sizeof(*k->parent_columns));
-        k->child_columns[k->n] = keep(a, cell(&r, i, 5));
-        k->parent_columns[k->n++] = keep(a, cell(&r, i, 6));
+        k->child_columns[k->n] = keep(a, cell(r, i, 6));
+        k->parent_columns[k->n++] = keep(a, cell(r, i, 7));
     }
-    return 0;
 }
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* A bare name that matches nothing exactly is tried in lower case, as PostgreSQL itself folds it. Parameters:
- * schema (NULL: the search path), whether it may be folded, table, whether it may be folded. */
-static const char find_sql[] =
-    "SELECT c.oid "
-    "FROM pg_catalog.pg_class c "
-    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "LEFT JOIN pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path (schema, place)"
-    "       ON path.schema = n.nspname "
-    "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
-    "  AND (c.relname = $3::text"
-    "       OR ($4::boolean AND c.relname = pg_catalog.lower($3::text COLLATE \"C\")))"
-    "  AND CASE WHEN $1::text IS NULL THEN path.place IS NOT NULL"
-    "           ELSE n.nspname = $1::text"
-    "                OR ($2::boolean AND n.nspname = pg_catalog.lower($1::text COLLATE \"C\")) END "
-    "ORDER BY coalesce(n.nspname = $1::text, true) DESC, c.relname = $3::text DESC, path.place "
-    "LIMIT 1";
-
 /* A SELECT that locks rows needs the right to update some column; a trigger before the event may say no, one
  * after it may undo it, and a rule may do something else. tgtype: 8 delete, 16 update; ev_type: 2 update,
  * 4 delete. */
-static const char table_sql[] =
-    "WITH RECURSIVE family (oid) AS ("
-    "    SELECT $1::oid"
+static const char tables_sql[] =
+    "WITH RECURSIVE family (top, oid, kind) AS ("
+    "    SELECT oid, oid, relkind FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[])"
     "  UNION"
-    "    SELECT i.inhrelid FROM family"
+    "    SELECT family.top, c.oid, c.relkind FROM family"
     "    JOIN pg_catalog.pg_inherits i ON i.inhparent = family.oid"
     "    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid AND c.relispartition"
-    "), hook (tgtype) AS ("
-    "    SELECT tgtype FROM pg_catalog.pg_trigger JOIN family ON family.oid = tgrelid"
+    "    WHERE family.kind = 'p'"
+    "), hook (top, tgtype) AS ("
+    "    SELECT family.top, tgtype FROM pg_catalog.pg_trigger JOIN family ON family.oid = tgrelid"
     "    WHERE tgenabled <> 'D' AND NOT tgisinternal"
     "  UNION ALL"
-    "    SELECT CASE ev_type WHEN '4' THEN 8 ELSE 16 END FROM pg_catalog.pg_rewrite"
+    "    SELECT family.top, CASE ev_type WHEN '4' THEN 8 ELSE 16 END FROM pg_catalog.pg_rewrite"
     "    JOIN family ON family.oid = ev_class WHERE ev_enabled <> 'D' AND ev_type IN ('2', '4')"
     ") "
-    "SELECT n.nspname, c.relname, c.relkind,"
+    "SELECT c.oid, n.nspname, c.relname, c.relkind,"
     "       c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid),"
-    "       EXISTS (SELECT FROM hook WHERE tgtype & 8 <> 0),"
-    "       EXISTS (SELECT FROM hook WHERE tgtype & 16 <> 0),"
+    "       EXISTS (SELECT FROM hook WHERE top = c.oid AND tgtype & 8 <> 0),"
+    "       EXISTS (SELECT FROM hook WHERE top = c.oid AND tgtype & 16 <> 0),"
     "       pg_catalog.row_security_active(c.oid),"
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),"
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"
@@ -321,7 +301,8 @@ static const char table_sql[] =
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
-    "WHERE c.oid = $1::oid";
+    "WHERE c.oid = ANY ($1::oid[]) "
+    "ORDER BY pg_catalog.array_position($1::oid[], c.oid)";
 
 static enum table_kind kind_of(const char *relkind)
 {
@@ -338,77 +319,148 @@ static enum table_kind kind_of(const char *relkind)
     }
 }
 
-static void fill_table(struct arena *a, const struct rows *r, struct table *t)
+static void push_table(struct facts *f, const struct rows *r, size_t row)
 {
-    *t = (struct table){
-        .schema = keep(a, cell(r, 0, 0)),
-        .name = keep(a, cell(r, 0, 1)),
-        .kind = kind_of(cell(r, 0, 2)),
-        .inheritors = is_true(cell(r, 0, 3)),
-        .delete_hooks = is_true(cell(r, 0, 4)),
-        .update_hooks = is_true(cell(r, 0, 5)),
-        .rows_hidden = is_true(cell(r, 0, 6)),
-        .may_select = is_true(cell(r, 0, 7)),
-        .may_delete = is_true(cell(r, 0, 8)),
-        .may_update = is_true(cell(r, 0, 9)),
-        .print = keep(a, cell(r, 0, 10)),
-        .bare = is_true(cell(r, 0, 11)),
-    };
-}
-
-/* n_rows 0: no such table. */
-static int find_table(struct sql_store *s, const struct table_name *name, struct rows *ret, struct err *e)
-{
-    const char *texts[] = {name->schema.text, name->schema.quoted ? "f" : "t", name->table.text,
-                           name->table.quoted ? "f" : "t"};
-    return ask(s, find_sql, texts, COUNT_OF(texts), ret, e);
-}
-
-static bool is_read_already(const struct facts *f, const struct table *t)
-{
-    for (size_t i = 0; i < f->n_tables; i++)
-        if (strcmp(f->tables[i]->schema, t->schema) == 0 && strcmp(f->tables[i]->name, t->name) == 0)
-            return true;
-    return false;
-}
-
-static int read_table(struct sql_store *s, const struct table_name *name, struct facts *f, struct err *e)
-{
-    AUTO(rows_release) struct rows found = {0}, r = {0};
-    if (find_table(s, name, &found, e) < 0)
-        return -1;
-    if (found.n_rows == 0)
-        return 0;
-    const char *oid = cell(&found, 0, 0);
-    if (ask(s, table_sql, &oid, 1, &r, e) < 0)
-        return -1;
-    if (r.n_rows == 0) /* dropped meanwhile */
-        return 0;
     struct table *t = arena_alloc(f->arena, sizeof(*t));
-    fill_table(f->arena, &r, t);
-    if (is_read_already(f, t))
-        return 0;
-    if (read_columns(s, f->arena, oid, t, e) < 0 || read_indexes(s, f->arena, oid, t, e) < 0 ||
-        read_fkeys(s, f->arena, oid, t, e) < 0)
-        return -1;
+    *t = (struct table){
+        .schema = keep(f->arena, cell(r, row, 1)),
+        .name = keep(f->arena, cell(r, row, 2)),
+        .kind = kind_of(cell(r, row, 3)),
+        .inheritors = is_true(cell(r, row, 4)),
+        .delete_hooks = is_true(cell(r, row, 5)),
+        .update_hooks = is_true(cell(r, row, 6)),
+        .rows_hidden = is_true(cell(r, row, 7)),
+        .may_select = is_true(cell(r, row, 8)),
+        .may_delete = is_true(cell(r, row, 9)),
+        .may_update = is_true(cell(r, row, 10)),
+        .print = keep(f->arena, cell(r, row, 11)),
+        .bare = is_true(cell(r, row, 12)),
+    };
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(*f->tables));
     f->tables[f->n_tables++] = t;
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+/* One row: the default schema, and the oids of the tables there are, each once, in the order of the names
+ * (NULL: none). A bare name that matches nothing exactly is tried in lower case, as PostgreSQL itself folds
+ * it. Parameters, an item per name: schema (NULL: the search path), whether it may be folded, table, whether
+ * it may be folded. */
+static const char find_sql[] =
+    "SELECT pg_catalog.current_schema(), pg_catalog.array_agg(found.oid ORDER BY found.place) "
+    "FROM ("
+    "    SELECT best.oid, pg_catalog.min(asked.place) AS place"
+    "    FROM unnest($1::text[], $2::boolean[], $3::text[], $4::boolean[]) WITH ORDINALITY"
+    "         AS asked (schema, schema_folds, name, name_folds, place)"
+    "    CROSS JOIN LATERAL ("
+    "        SELECT c.oid"
+    "        FROM pg_catalog.pg_class c"
+    "        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+    "        LEFT JOIN pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY"
+    "                  AS path (schema, place) ON path.schema = n.nspname"
+    "        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+    "          AND (c.relname = asked.name"
+    "               OR (asked.name_folds AND c.relname = pg_catalog.lower(asked.name COLLATE \"C\")))"
+    "          AND CASE WHEN asked.schema IS NULL THEN path.place IS NOT NULL"
+    "                   ELSE n.nspname = asked.schema"
+    "                        OR (asked.schema_folds"
+    "                            AND n.nspname = pg_catalog.lower(asked.schema COLLATE \"C\")) END"
+    "        ORDER BY coalesce(n.nspname = asked.schema, true) DESC, c.relname = asked.name DESC, path.place"
+    "        LIMIT 1"
+    "    ) AS best"
+    "    GROUP BY best.oid"
+    ") AS found";
+
+static int find_tables(struct sql_store *s, const struct table_names *names, struct rows *ret, struct err *e)
+{
+    enum { SCHEMA, SCHEMA_FOLDS, TABLE, TABLE_FOLDS, N };
+    struct text arrays[N] = {0};
+    const char *texts[N];
+    for (size_t i = 0; i < names->n; i++) {
+        const struct table_name *name = names->list[i];
+        postgres_add_item(&arrays[SCHEMA], name->schema.text);
+        postgres_add_item(&arrays[SCHEMA_FOLDS], name->schema.quoted ? "f" : "t");
+        postgres_add_item(&arrays[TABLE], name->table.text);
+        postgres_add_item(&arrays[TABLE_FOLDS], name->table.quoted ? "f" : "t");
+    }
+    for (size_t i = 0; i < N; i++) {
+        postgres_end_array(&arrays[i]);
+        texts[i] = text_str(&arrays[i]);
+    }
+    int result = ask(s, find_sql, texts, N, ret, e);
+    for (size_t i = 0; i < N; i++)
+        text_release(&arrays[i]);
+    return result;
+}
+
+/* --- all together -------------------------------------------------------------------------------- */
+
+/* The tables found: row i of the answer to tables_sql is tables[i] of the facts. */
+struct reading {
+    struct sql_store *store;
+    struct facts *facts;
+    const char *oids; /* an array */
+    struct rows tables;
+};
+
+static void reading_release(struct reading *r)
+{
+    rows_release(&r->tables);
+}
+
+static struct table *table_of(const struct reading *r, const char *oid)
+{
+    for (size_t i = 0; i < r->tables.n_rows; i++)
+        if (strcmp(cell(&r->tables, i, 0), oid) == 0)
+            return r->facts->tables[i];
+    return NULL;
+}
+
+typedef void fill_fn(struct arena *a, struct table *t, const struct rows *r, size_t from, size_t to);
+
+/* Asks about all tables; each is filled from its rows of the answer. */
+static int read_parts(const struct reading *r, const char *sql, fill_fn *fill, struct err *e)
+{
+    AUTO(rows_release) struct rows parts = {0};
+    if (ask(r->store, sql, &r->oids, 1, &parts, e) < 0)
+        return -1;
+    for (size_t from = 0, to; from < parts.n_rows; from = to) {
+        to = from + 1;
+        while (to < parts.n_rows && !begins(&parts, from, to, 0))
+            to++;
+        struct table *t = table_of(r, cell(&parts, from, 0));
+        if (t)
+            fill(r->facts->arena, t, &parts, from, to);
+    }
     return 0;
+}
+
+/* Columns first: indexes look them up. */
+static int read_tables(struct sql_store *s, const char *oids, struct facts *f, struct err *e)
+{
+    AUTO(reading_release) struct reading r = {.store = s, .facts = f, .oids = oids};
+    if (ask(s, tables_sql, &oids, 1, &r.tables, e) < 0)
+        return -1;
+    for (size_t i = 0; i < r.tables.n_rows; i++)
+        push_table(f, &r.tables, i);
+    if (read_parts(&r, columns_sql, fill_columns, e) < 0 || read_parts(&r, indexes_sql, fill_indexes, e) < 0)
+        return -1;
+    return read_parts(&r, fkeys_sql, fill_fkeys, e);
 }
 
 int postgres_read_facts(struct sql_store *s, const struct table_names *names, struct facts **ret,
                         struct err *e)
 {
     AUTO(facts_free_p) struct facts *f = facts_new();
-    AUTO(rows_release) struct rows r = {0};
-    if (ask(s, "SELECT pg_catalog.current_schema()", NULL, 0, &r, e) < 0)
+    AUTO(rows_release) struct rows found = {0};
+    if (find_tables(s, names, &found, e) < 0)
         return -1;
     f->folds_lower = true;
     f->create_index = "CREATE INDEX CONCURRENTLY";
-    f->default_schema = keep(f->arena, cell(&r, 0, 0));
-    for (size_t i = 0; i < names->n; i++)
-        if (read_table(s, names->list[i], f, e) < 0)
-            return -1;
+    f->default_schema = keep(f->arena, cell(&found, 0, 0));
+    const char *oids = cell(&found, 0, 1);
+    if (oids && read_tables(s, oids, f, e) < 0)
+        return -1;
     *ret = f;
     f = NULL;
     return 0;

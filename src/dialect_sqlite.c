@@ -316,6 +316,8 @@ const struct dialect dialect_sqlite = {
     .like = like,
     .prefix = prefix,
     .lock = lock,
+    .now_is_text =
+        "it is a text like '2026-11-16 04:54:14.123' here: write unixepoch(:now), or unixepoch(:now) * 1000",
     .now = now,
     .backticks = true,
     .brackets = true,

@@ -520,6 +520,7 @@ static const struct expr *condition(struct making *m, const struct table *t, con
     case COND_SQL:
         x = expr_new(m, EXPR_SQL);
         x->sql = cond->sql;
+        x->table = t;
         x->at_place = cond->at;
         m->plan->judge_again = true;
         return x;
@@ -579,6 +580,34 @@ static bool comparable(const struct column *a, const struct column *b)
     return (a->type != TYPE_OTHER && a->type != TYPE_ENUM) || !strcmp(a->sql_type, b->sql_type);
 }
 
+static bool names_key_column(const struct table *parent, const struct column *c)
+{
+    for (size_t i = 0; i < parent->n_key; i++)
+        if (strcmp(parent->key[i]->name, c->name) == 0)
+            return true;
+    return false;
+}
+
+/* Without a foreign key the columns stand for the key's by their order. The key's own names in another order
+ * are a trap: the reference would find rows of other parents. */
+static bool order_is_plain(struct making *m, const struct ref *ref, const struct table *parent,
+                           const struct join *join)
+{
+    size_t named = 0, moved = 0;
+    for (size_t i = 0; i < join->n; i++) {
+        named += names_key_column(parent, join->child[i]);
+        moved += strcmp(join->child[i]->name, parent->key[i]->name) != 0;
+    }
+    if (named < join->n || !moved)
+        return true;
+    AUTO(text_release) struct text print = {0};
+    ref_print(ref, &print);
+    complain(m, ref->at,
+             arena_printf(m->arena, "say which columns are meant: %s -> (column, …)", text_str(&print)),
+             "'%s' names the key of '%s' in another order than the key has", text_str(&print), parent->print);
+    return false;
+}
+
 static bool targets_of(struct making *m, const struct ref *ref, const struct table *parent,
                        const struct table *child, struct join *join)
 {
@@ -593,6 +622,8 @@ static bool targets_of(struct making *m, const struct ref *ref, const struct tab
             text_str(&print), join->n, join->n == 1 ? "" : "s", parent->print, parent->n_key);
         return false;
     }
+    if (!ref->n_targets && !fkey && !order_is_plain(m, ref, parent, join))
+        return false;
     for (size_t i = 0; i < join->n; i++) {
         join->parent[i] = ref->n_targets ? find_column(m, parent, &ref->targets[i], ref->at)
                           : fkey         ? parent_column(parent, fkey, join->child[i])
@@ -796,16 +827,26 @@ static const struct expr *may_ever_go(struct making *m)
     return simplest(all);
 }
 
-/* The same is asked again of each row below when it is locked: it may have changed since the root was judged.
- */
-static void guard_subtree(struct making *m)
+static const struct expr *and_may_go(struct making *m, const struct expr *where)
 {
-    struct node *root = &m->plan->root;
-    for (size_t i = 0; i < root->n_grow; i++) {
-        struct expr *allowed = expr_new(m, EXPR_AND);
-        add_kid(m, allowed, root->grow_where[i]);
-        add_kid(m, allowed, may_ever_go(m));
-        root->grow_where[i] = simplest(allowed);
+    struct expr *allowed = expr_new(m, EXPR_AND);
+    add_kid(m, allowed, where);
+    add_kid(m, allowed, may_ever_go(m));
+    return simplest(allowed);
+}
+
+/* For every way on which rows of the swept table go with others: in its own subtree, or owned by a dependent.
+ * The same is asked again of each row below when it is locked: it may have changed since the root was judged.
+ */
+static void guard_own_rows(struct making *m, struct node *n)
+{
+    const struct table *own = m->plan->root.table;
+    for (size_t i = 0; n->table == own && i < n->n_grow; i++)
+        n->grow_where[i] = and_may_go(m, n->grow_where[i]);
+    for (size_t i = 0; i < n->n_kids; i++) {
+        if (n->kids[i].table == own)
+            n->kids[i].where = and_may_go(m, n->kids[i].where);
+        guard_own_rows(m, &n->kids[i]);
     }
 }
 
@@ -1184,7 +1225,7 @@ static void make_conditions(struct making *m)
         const struct expr *held = condition(m, t, pol->hold);
         p->hold = held ? not_true(m, held) : NULL;
     }
-    guard_subtree(m);
+    guard_own_rows(m, &m->plan->root);
     const struct expr *waiting = waits(m, &p->root);
     if (waiting) {
         p->free_ = not_true(m, waiting);

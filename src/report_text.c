@@ -456,8 +456,10 @@ static void show_plan(const struct screen *v, const struct report *r)
         detached += sum_rows(r->policies[i].detached, r->policies[i].n_detach_tables);
     }
     AUTO(text_release) struct text last = {0};
-    text_add(&last,
-             rows ? arena_printf(v->arena, "%s would go", count(v, rows, "row", "rows")) : "nothing is due");
+    /* "nothing is due" only where everything was looked at. */
+    bool unknown = policies_that(r, OUTCOME_FAILED) + policies_that(r, OUTCOME_REFUSED) > 0;
+    text_add(&last, rows || unknown ? arena_printf(v->arena, "%s would go", count(v, rows, "row", "rows"))
+                                    : "nothing is due");
     if (detached)
         text_addf(&last, ", %s would be detached", number(v, detached));
     text_addf(&last, " at %s UTC", utc(v, r->now));

@@ -60,6 +60,7 @@ struct dialect {
     void (*lock)(struct stmt *s, const char *alias, bool skip_locked);
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);
+    const char *now_is_text; /* NULL: it is a time. Else what to write where a number is needed */
     /* How to scan the contract's SQL text. */
     bool dollar_quotes;     /* $tag$ … $tag$ */
     bool backslash_strings; /* E'…\'…' */

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nowtext.h"
+
 enum { SAMPLE_ROWS = 1000 };
 
 /* --- rows and sets ------------------------------------------------------------------------------------ */
@@ -726,14 +728,17 @@ int sqlstore_sample(struct store *store, const struct plan *p, size_t time, stru
 /* --- what the engine thinks of it
  * -------------------------------------------------------------------------------- */
 
-static int scan_conditions(const struct dialect *d, const struct expr *x, instant now, struct err *e)
+static int scan_conditions(const struct dialect *d, const struct plan *p, const struct expr *x, struct err *e)
 {
     if (!x)
         return 0;
-    if (x->kind == EXPR_SQL)
-        return sql_condition(NULL, d, "this", x->sql, now, e);
+    if (x->kind == EXPR_SQL) {
+        if (sql_condition(NULL, d, "this", x->sql, p->now, e) < 0)
+            return -1;
+        return d->now_is_text ? nowtext_check(x->sql, p->facts, x->table, d->now_is_text, e) : 0;
+    }
     for (size_t i = 0; i < x->n_kids; i++)
-        if (scan_conditions(d, x->kids[i], now, e) < 0)
+        if (scan_conditions(d, p, x->kids[i], e) < 0)
             return -1;
     return 0;
 }
@@ -770,7 +775,7 @@ int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
     struct sql_store *s = of(store);
     const struct dialect *d = s->engine->dialect;
     /* Conditions of owned rows are in there too: they say what a row waits for. */
-    if (scan_conditions(d, p->due, p->now, e) < 0)
+    if (scan_conditions(d, p, p->due, e) < 0)
         return -1;
     AUTO(stmt_release) struct stmt st = {0};
     sql_probe(&st, d, p);

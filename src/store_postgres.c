@@ -10,7 +10,7 @@
 
 #include <libpq-fe.h>
 
-enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30 };
+enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5 };
 
 struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
@@ -165,6 +165,20 @@ static void add_quoted(struct text *t, const char *s)
     text_add(t, "\"");
 }
 
+void postgres_add_item(struct text *array, const char *item)
+{
+    text_add(array, array->len ? "," : "{");
+    if (item)
+        add_quoted(array, item);
+    else
+        text_add(array, "NULL");
+}
+
+void postgres_end_array(struct text *array)
+{
+    text_add(array, array->len ? "}" : "{}");
+}
+
 /* A column of a key set as an array literal. A set that is not there yet (a statement that is only looked
  * at) is empty. */
 static void add_array(struct text *t, const struct sql_store *s, const struct param *p)
@@ -172,18 +186,13 @@ static void add_array(struct text *t, const struct sql_store *s, const struct pa
     const struct rows none = {0};
     const struct rows *rows = (size_t)p->set < s->n_sets ? &s->sets[p->set].rows : &none;
     AUTO(text_release) struct text one = {0};
-    text_add(t, "{");
     for (size_t i = 0; i < rows->n_rows; i++) {
         const struct value *v = &rows->cells[i * rows->n_columns + p->set_column];
-        text_add(t, i ? "," : "");
         text_clear(&one);
         add_value(&one, v);
-        if (v->kind == VALUE_NULL)
-            text_add(t, "NULL");
-        else
-            add_quoted(t, text_str(&one));
+        postgres_add_item(t, v->kind == VALUE_NULL ? NULL : text_str(&one));
     }
-    text_add(t, "}");
+    postgres_end_array(t);
 }
 
 static void bind_params(const struct sql_store *s, const struct stmt *st, struct bound *b)
@@ -299,6 +308,7 @@ static int postgres_begin_read(struct sql_store *s, int64_t statement_timeout_us
     AUTO(text_release) struct text sql = {0};
     text_add(&sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
     add_settings(&sql, to_ms(statement_timeout_us));
+    text_addf(&sql, "; SET LOCAL lock_timeout = %lld", (long long)to_ms(READ_LOCK_TIMEOUT_S * US_PER_S));
     return begin(of_sql(s), text_str(&sql), e);
 }
 

@@ -7,6 +7,10 @@
 
 extern const struct dialect dialect_postgres;
 
+/* One more item of an array literal, which begins as {0}; NULL is SQL NULL. */
+void postgres_add_item(struct text *array, const char *item);
+void postgres_end_array(struct text *array);
+
 /* The catalog as facts. Both run inside a transaction that the caller has begun. */
 int postgres_read_facts(struct sql_store *s, const struct table_names *names, struct facts **ret,
                         struct err *e);

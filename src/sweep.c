@@ -19,6 +19,7 @@ enum {
     TRIES = 8,       /* of one transaction before it is split */
     TRIES_SPLIT = 2, /* … once it is being split */
     RECONNECTS = 8,
+    LOCKED_MOST = 5,      /* rows in a row that a lock kept: then it is no row's lock, but the table's */
     LEFT_MOST = 1000,     /* how far rows that stayed are counted */
     LOOKS_AFTER_LOSS = 4, /* at rows that the session of a broken connection may still hold */
 };
@@ -34,6 +35,7 @@ struct run {
     int64_t most;  /* rows of the next slice */
     int64_t batch; /* rows a slice may have */
     int tries;     /* failed tries of the current transaction */
+    int locked;    /* rows skipped for a lock since one last went */
     bool lost;     /* a connection broke */
     bool finished;
 };
@@ -150,9 +152,14 @@ static void skip_row(struct run *r, const struct slice *s, const struct err *e)
     o->skipped = mem_grow(o->skipped, o->n_skipped + 1, sizeof(*o->skipped));
     o->skipped[o->n_skipped++] =
         (struct skipped_row){mem_strdup(key), skip_reason(e->kind), mem_strdup(e->text)};
+    r->locked = e->kind == ERR_BUSY || e->kind == ERR_CONFLICT ? r->locked + 1 : 0;
+    struct err many = *e;
+    if (r->locked >= LOCKED_MOST) {
+        err_wrap(&many, "gave up after %d rows one after the other were locked", LOCKED_MOST);
+        end(r, OUTCOME_FAILED, &many);
+    }
     if (o->n_skipped < SKIPPED_MOST)
         return;
-    struct err many = *e;
     err_wrap(&many, "gave up after %d rows that could not be deleted; the last", SKIPPED_MOST);
     end(r, OUTCOME_FAILED, &many);
 }
@@ -219,6 +226,7 @@ static void add_counts(const struct plan *p, int64_t *gone, int64_t *detached, c
 /* After a split, back up to full batches. */
 static void grow_back(struct run *r)
 {
+    r->locked = 0;
     r->most = r->most > r->batch / 2 ? r->batch : r->most * 2;
     r->tries = 0;
 }

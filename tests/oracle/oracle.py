@@ -614,7 +614,7 @@ class Judge:
                 for j, r in ref.rows_of(row, state):
                     if where is not None and self.conditions.truth(where, ref.table, r, state) is not True:
                         return "where"
-                    if below is self.owner and self.untouchable(r, state):
+                    if ref.table is self.table and self.untouchable(r, state):
                         return f"below: {self.untouchable(r, state)}"
                     todo.append((below, j))
             for ref in level.detach:

@@ -246,6 +246,18 @@ class Sweeps(unittest.TestCase):
         self.assertEqual({i: w for i, w in why.items() if w.startswith("waiting")},
                          {1: "waiting below: out", 4: "waiting below: held", 6: "waiting below: null"})
 
+    def test_own_rows_owned_by_a_dependent(self):
+        """The way by which a row of the policy's own table would go makes no difference."""
+        self.t_rows(t1=9, t2=-9, t3=9, t4=9)
+        self.put(self.item, {"id": 10, "t_id": 1}, {"id": 30, "t_id": 3})
+        self.state[self.t][2].update(up=10, state="done")
+        self.state[self.t][4].update(up=30, state="new")
+        for i in (1, 3):
+            self.state[self.t][i]["state"] = "done"
+        got, _, why = self.swept(expires="at_ms", rows={"state": "done"},
+                                 **{"with": [{"ref": "item(t_id)", "with": ["t(up)"]}]})
+        self.assertEqual((got, why[3]), ({"t": [1, 2], "item": [10]}, "waiting below: out"))
+
     def test_subtree_of_a_dependent_holds_nothing_back(self):
         self.t_rows(t1=9)
         self.item.columns["up"] = Column("up", "int")

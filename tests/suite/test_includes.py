@@ -19,6 +19,7 @@ ORDER = [
     "rule",
     "contract",
     "facts",
+    "nowtext",
     "plan",
     "store",
     "sql",

@@ -268,6 +268,16 @@ class Trees(Case):
         self.swept(self.TREE.replace("expires", "rows: {state: done}, expires"), gone={"node": 2})
         self.left("node", 1, 2, 3)
 
+    def test_own_rows_that_a_dependent_owns_hold_back_too(self):
+        self.given("create table job (id integer primary key, at_ms bigint, run_id integer);"
+                   "create table run (id integer primary key, job_id integer)")
+        self.insert("job", (1, 0, None), (2, MS + 1, 1), (3, 0, None), (4, None, 3), (5, 0, None), (6, 0, 5))
+        self.insert("run", (1, 1), (3, 3), (5, 5))
+        self.swept("""policies: {job: {table: job, hold: {id: 6}, expires: at_ms,
+                                      with: [{ref: run(job_id), with: [job(run_id)]}]}}""",
+                   gone={"job": 2, "run": 1}, kept={"waiting": 2})
+        self.left("job", 3, 4, 5, 6)
+
     def test_a_due_child_leaves_its_parent(self):
         self.insert("node", (1, None, MS + 1), (2, 1, 0), (3, 2, MS + 1))
         self.swept(self.TREE, gone={"node": 2})

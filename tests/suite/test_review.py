@@ -324,3 +324,52 @@ class PostgresNames(Case, PostgresTest):
         self.sweep("policies: {t: {table: a.t, expires: at_ms, with: [A.t(x)]}}")
         self.left("a.t", 2)
         self.left('"A".t', 2)
+
+
+@every_engine
+class OrderOfColumns(Case):
+    """A composite reference without a foreign key is matched by the key's order: names that say otherwise are refused."""
+
+    def setUp(self):
+        super().setUp()
+        self.given("""
+            create table t (tenant integer not null, id integer not null, at_ms bigint, primary key (tenant, id));
+            create table c (k integer primary key, tenant integer, id integer);
+            """)
+        self.insert("t", (1, 2, 0), (2, 1, FAR))
+        self.insert("c", (1, 1, 2), (2, 2, 1))
+
+    def test_another_order_is_refused(self):
+        r = self.sweep('policies: {t: {table: t, expires: at_ms, with: ["c(id, tenant)"]}}', code=3)
+        self.assertIn("-> (", r.policy("t")["error"])
+        self.assertEqual(len(self.db.rows("select 1 from t")), 2)
+
+    def test_another_order_that_is_said(self):
+        self.swept('policies: {t: {table: t, expires: at_ms, with: ["c(id, tenant) -> (id, tenant)"]}}',
+                   gone={"t": 1, "c": 1})
+        self.assertEqual(self.db.rows("select k from c"), [(2,)])
+
+
+class SqliteNow(Case, SqliteTest):
+    """:now is a text on SQLite, and every number is less than every text."""
+
+    def setUp(self):
+        super().setUp()
+        self.given("create table t (id integer primary key, at_ms integer, until_ms integer, until text)")
+        self.insert("t", (1, 0, FAR, "2099-01-01 00:00:00"), (2, 0, 0, "2001-01-01 00:00:00"))
+
+    def test_compared_with_a_number_it_is_refused(self):
+        for hold in ("this.until_ms > :now", ":now < this.until_ms", "until_ms>=:now", 'this."until_ms" > :NOW',
+                     "1 = 2 or (this.until_ms /* lease */ > :now)"):
+            with self.subTest(hold):
+                r = self.sweep(f"policies: {{t: {{table: t, expires: at_ms, hold: {json.dumps(hold)}}}}}", code=3)
+                self.assertIn("unixepoch(:now)", r.policy("t")["error"])
+                self.left("t", 1, 2)
+
+    def test_what_it_suggests(self):
+        self.swept('policies: {t: {table: t, expires: at_ms, hold: "this.until_ms > unixepoch(:now) * 1000"}}', gone={"t": 1})
+        self.left("t", 1)
+
+    def test_compared_with_text(self):
+        self.swept('policies: {t: {table: t, expires: at_ms, hold: "this.until > :now"}}', gone={"t": 1})
+        self.left("t", 1)

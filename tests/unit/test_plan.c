@@ -516,7 +516,7 @@ static void rows_are_counted_by_table(void **state)
     assert_tree(p, "0:2 jobs[](id)\n"
                    "  1:1 step[job_id = id](id)\n"
                    "    -1:0 part[step_id = id]()\n"
-                   "    -1:2 jobs[parent_id = id]()\n"
+                   "    -1:2 jobs[parent_id = id]() where (at is readable and at is not null)\n"
                    "  -1:0 part[job = id]()\n");
     assert_slots(p, "part, step, jobs;");
     p = make_plan(
