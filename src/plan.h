@@ -160,7 +160,5 @@ struct table_names {
     size_t n;
 };
 void plan_tables(const struct policy *p, struct arena *a, struct table_names *names);
-/* Whether a name given for a foreign key's child covers it: the way of `check` to see what is named nowhere.
- */
 
 #endif

@@ -231,6 +231,7 @@ static void a_subtree_goes_whole(void **state)
 {
     struct file *f = *state;
     make_jobs(f, "(1, 1, NULL, 0)");
+    do_sql(f->sql, "CREATE INDEX jobs_up ON jobs(up)");
     do_sql(f->sql, "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 300) "
                    "INSERT INTO jobs SELECT i, 2000, i - 1, 0 FROM n");
     do_sql(f->sql, "WITH RECURSIVE n(i) AS (SELECT 301 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "

@@ -291,14 +291,13 @@ static void a_run_asked_to_stop_before_does_nothing(void **state)
 
 /* --- others at work ---------------------------------------------------------------------------------- */
 
-/* A process that holds the file's lock: from when this returns until it is released, or for so long. With
- * BEGIN EXCLUSIVE nobody can even read. */
+/* A process that holds the file's write lock: from when this returns until it is released, or for so long. */
 struct holder {
     pid_t pid;
     int release;
 };
 
-static struct holder hold_lock(const struct file *f, const char *begin, int ms)
+static struct holder hold_lock(const struct file *f, int ms)
 {
     int ready[2], release[2];
     char go;
@@ -309,7 +308,8 @@ static struct holder hold_lock(const struct file *f, const char *begin, int ms)
         struct store *other = NULL;
         close(release[1]);
         if (store_sqlite.open(f->dsn, false, &other, NULL) == 0 &&
-            try_sql((struct sql_store *)other, begin, NULL, NULL) == 0 && write(ready[1], "x", 1) == 1) {
+            try_sql((struct sql_store *)other, "BEGIN IMMEDIATE", NULL, NULL) == 0 &&
+            write(ready[1], "x", 1) == 1) {
             if (ms)
                 when_sleep_us(ms * US_PER_MS);
             else
@@ -335,7 +335,7 @@ static void a_busy_database_is_tried_again(void **state)
 {
     struct file *f = *state;
     make_jobs(f, 30);
-    struct holder h = hold_lock(f, "BEGIN IMMEDIATE", 300);
+    struct holder h = hold_lock(f, 300);
     AUTO(outcome_release) struct outcome o = run(f, JOBS ", batch: 10, timeouts: { lock: 50ms }", NULL);
     let_go(&h);
     assert_outcome(&o, OUTCOME_DONE, 30);
@@ -348,7 +348,7 @@ static void a_busy_database_is_tried_again_with_batch_null(void **state)
 {
     struct file *f = *state;
     make_jobs(f, 30);
-    struct holder h = hold_lock(f, "BEGIN IMMEDIATE", 300);
+    struct holder h = hold_lock(f, 300);
     AUTO(outcome_release) struct outcome o = run(f, JOBS ", batch: null, timeouts: { lock: 50ms }", NULL);
     let_go(&h);
     assert_outcome(&o, OUTCOME_DONE, 30);
@@ -361,7 +361,7 @@ static void a_database_that_stays_busy_fails_the_policy(void **state)
 {
     struct file *f = *state;
     make_jobs(f, 30);
-    struct holder h = hold_lock(f, "BEGIN IMMEDIATE", 0);
+    struct holder h = hold_lock(f, 0);
     AUTO(outcome_release) struct outcome o = run(f, JOBS ", timeouts: { lock: 1ms }", NULL);
     let_go(&h);
     assert_outcome(&o, OUTCOME_FAILED, 0);
@@ -375,20 +375,13 @@ static void a_database_that_stays_busy_fails_the_policy(void **state)
 static void waiting_for_a_lock_can_be_stopped(void **state)
 {
     struct file *f = *state;
-    static const char *const locks[] = {"BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"};
+    struct watch w = {.most_asked = 6};
     make_jobs(f, 30);
-    AUTO(planned_release) struct planned p = plan_on(f, JOBS ", timeouts: { lock: 1ms }", NOW);
-    for (size_t i = 0; i < COUNT_OF(locks); i++) {
-        struct watch w = {.most_asked = 6};
-        struct sweep_options options = {stop, progress, &w};
-        struct holder h = hold_lock(f, locks[i], 0);
-        AUTO(outcome_release) struct outcome o;
-        outcome_init(&o, p.plan);
-        sweep_run(f->store, p.plan, &options, &o);
-        let_go(&h);
-        assert_outcome(&o, OUTCOME_STOPPED, 0);
-        assert_true(o.retries > 0 && o.retries < 8);
-    }
+    struct holder h = hold_lock(f, 0);
+    AUTO(outcome_release) struct outcome o = run(f, JOBS ", timeouts: { lock: 1ms }", &w);
+    let_go(&h);
+    assert_outcome(&o, OUTCOME_STOPPED, 0);
+    assert_true(o.retries > 0 && o.retries < 8);
 }
 
 /* A row whose deletion takes too long is alone in the end; the others go. */
