@@ -1,25 +1,11 @@
 /* plan: (policy, facts, now) -> what to erase and in what order. See plan.h.
  *
- * Everything here is resolution: names become columns, values get their column's type, durations become
- * cutoffs, and what rows own becomes a tree of nodes. What cannot be resolved is a finding; a plan with a
- * finding is not made. */
-#include "plan.h"
+ * Everything here is resolution: what rows own becomes a tree of nodes, bounds become cutoffs (plan_row.c has
+ * names, values and conditions). What cannot be resolved is a finding; a plan with a finding is not made. */
+#include "plan_parts.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include "contract.h"
-
-struct making {
-    struct plan *plan;
-    struct arena *arena;
-    const struct policy *policy;
-    const struct facts *facts;
-    struct findings *findings;
-    struct zone *zone; /* NULL: UTC */
-};
 
 /* The plan as allocated: the zone is freed with it. */
 struct plan_box {
@@ -30,503 +16,6 @@ struct plan_box {
 static size_t error_count(const struct making *m)
 {
     return m->findings->errors;
-}
-
-#define complain(m, place, fix, ...)                                                                         \
-    findings_add((m)->findings, FINDING_ERROR, (m)->policy->name, place, fix, __VA_ARGS__)
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-static const char *kind_words(enum table_kind k)
-{
-    switch (k) {
-    case KIND_VIEW:
-        return "a view";
-    case KIND_FOREIGN:
-        return "a foreign table";
-    case KIND_VIRTUAL:
-        return "a virtual table";
-    case KIND_TABLE:
-    case KIND_PARTITIONED:
-        break;
-    }
-    return NULL;
-}
-
-static const struct table *find_table(struct making *m, const struct table_name *name)
-{
-    const struct table *t = facts_table(m->facts, name);
-    if (!t) {
-        AUTO(text_release) struct text print = {0};
-        table_name_print(name, &print);
-        complain(m, name->at,
-                 "name a table of this database, with its schema if it is not on the search path",
-                 "table '%s' does not exist", text_str(&print));
-        return NULL;
-    }
-    if (kind_words(t->kind)) {
-        complain(m, name->at, "name the base table that holds the rows", "'%s' is %s, not a table", t->print,
-                 kind_words(t->kind));
-        return NULL;
-    }
-    if (t->inheritors) {
-        complain(m, name->at, "name the tables that inherit from it one by one",
-                 "other tables inherit from '%s', so its key does not tell their rows apart", t->print);
-        return NULL;
-    }
-    return t;
-}
-
-static bool need_key(struct making *m, const struct table *t, struct place at)
-{
-    if (t->n_key)
-        return true;
-    for (size_t i = 0; i < t->n_indexes; i++)
-        if (t->indexes[i].primary && t->indexes[i].columns[0]) {
-            complain(m, at, "add a unique index over NOT NULL columns of other types",
-                     "the primary key of '%s' (%s %s, …) is of a type that cannot tell rows apart here",
-                     t->print, t->indexes[i].columns[0]->name, t->indexes[i].columns[0]->sql_type);
-            return false;
-        }
-    complain(m, at, "add a primary key, or a unique index over NOT NULL columns",
-             "table '%s' has no key that tells its rows apart", t->print);
-    return false;
-}
-
-static const struct column *find_column(struct making *m, const struct table *t, const struct name *name,
-                                        struct place at)
-{
-    const struct column *c = table_column(m->facts, t, name);
-    if (c)
-        return c;
-    const char **names = arena_alloc(m->arena, t->n_columns * sizeof(*names));
-    AUTO(text_release) struct text all = {0};
-    for (size_t i = 0; i < t->n_columns; i++) {
-        names[i] = t->columns[i].name;
-        text_addf(&all, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *near = nearest_word(name->text, names, t->n_columns);
-    const char *fix = near ? arena_printf(m->arena, "did you mean '%s'?", near)
-                           : arena_printf(m->arena, "its columns are: %s", text_str(&all));
-    complain(m, at, fix, "table '%s' has no column '%s'", t->print, name->text);
-    return NULL;
-}
-
-/* --- values ------------------------------------------------------------------------------------- */
-
-static bool parse_integer(const char *s, int64_t *ret)
-{
-    const char *digits = *s == '-' || *s == '+' ? s + 1 : s;
-    if (!*digits || strspn(digits, "0123456789") != strlen(digits))
-        return false;
-    errno = 0;
-    long long v = strtoll(s, NULL, 10);
-    if (errno)
-        return false;
-    *ret = v;
-    return true;
-}
-
-static bool parse_real(const char *s, double *ret)
-{
-    if (!*s || strspn(s, "+-.0123456789eE") != strlen(s))
-        return false;
-    char *end;
-    errno = 0;
-    double v = strtod(s, &end);
-    if (*end || errno)
-        return false;
-    *ret = v;
-    return true;
-}
-
-static bool parse_boolean(const struct scalar *v, int64_t *ret)
-{
-    if (v->quoted)
-        return false;
-    if (!strcmp(v->text, "true") || !strcmp(v->text, "false")) {
-        *ret = v->text[0] == 't';
-        return true;
-    }
-    return false;
-}
-
-static struct value integer_value(int64_t i)
-{
-    return (struct value){.kind = VALUE_INTEGER, .integer = i};
-}
-
-static struct value text_value(const char *s)
-{
-    return (struct value){.kind = VALUE_TEXT, .text = s, .len = strlen(s)};
-}
-
-static bool enum_has(const struct column *c, const char *label)
-{
-    for (size_t i = 0; i < c->n_labels; i++)
-        if (!strcmp(c->labels[i], label))
-            return true;
-    return false;
-}
-
-static void complain_label(struct making *m, const struct column *c, const struct scalar *v)
-{
-    AUTO(text_release) struct text all = {0};
-    for (size_t i = 0; i < c->n_labels; i++)
-        text_addf(&all, "%s%s", i ? ", " : "", c->labels[i]);
-    const char *near = nearest_word(v->text, c->labels, c->n_labels);
-    const char *fix = near ? arena_printf(m->arena, "did you mean '%s'? it has: %s", near, text_str(&all))
-                           : arena_printf(m->arena, "it has: %s", text_str(&all));
-    complain(m, v->at, fix, "'%s' is not a value of %s, the type of column '%s'", v->text, c->sql_type,
-             c->name);
-}
-
-/* A scalar of the contract as a value of the column's type. Not for NULL. */
-static bool typed_value(struct making *m, const struct column *c, const struct scalar *v, struct value *ret)
-{
-    int64_t i;
-    double d;
-    switch (c->type) {
-    case TYPE_BOOLEAN:
-        if (parse_boolean(v, &i) || (parse_integer(v->text, &i) && (i == 0 || i == 1))) {
-            *ret = integer_value(i);
-            return true;
-        }
-        complain(m, v->at, "write true or false", "'%s' is not a boolean, as column '%s' is", v->text,
-                 c->name);
-        return false;
-    case TYPE_INTEGER:
-        if (parse_integer(v->text, &i) || (m->facts->booleans_are_integers && parse_boolean(v, &i))) {
-            *ret = integer_value(i);
-            return true;
-        }
-        complain(m, v->at, "write a whole number", "'%s' is not a whole number, as column '%s' (%s) holds",
-                 v->text, c->name, c->sql_type);
-        return false;
-    case TYPE_REAL:
-    case TYPE_NUMERIC:
-        if (!parse_real(v->text, &d)) {
-            complain(m, v->at, "write a number", "'%s' is not a number, as column '%s' (%s) holds", v->text,
-                     c->name, c->sql_type);
-            return false;
-        }
-        *ret = c->type == TYPE_REAL ? (struct value){.kind = VALUE_REAL, .real = d} : text_value(v->text);
-        return true;
-    case TYPE_ENUM:
-        if (!enum_has(c, v->text)) {
-            complain_label(m, c, v);
-            return false;
-        }
-        *ret = text_value(v->text);
-        return true;
-    case TYPE_DYNAMIC:
-        if (!v->quoted && (parse_integer(v->text, &i) || parse_boolean(v, &i)))
-            *ret = integer_value(i);
-        else if (!v->quoted && parse_real(v->text, &d))
-            *ret = (struct value){.kind = VALUE_REAL, .real = d};
-        else
-            *ret = text_value(v->text);
-        return true;
-    case TYPE_BLOB:
-        complain(m, v->at, "compare it in SQL: where: \"this.… = …\"",
-                 "column '%s' holds bytes (%s), which a plain value cannot be", c->name, c->sql_type);
-        return false;
-    case TYPE_TEXT:
-    case TYPE_TIMESTAMPTZ:
-    case TYPE_TIMESTAMP:
-    case TYPE_DATE:
-    case TYPE_OTHER:
-        break;
-    }
-    *ret = text_value(v->text);
-    return true;
-}
-
-/* --- times ---------------------------------------------------------------------------------------- */
-
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), k = strlen(end);
-    return n > k && !strcasecmp(s + n - k, end);
-}
-
-/* 0: the name says nothing. */
-static int64_t unit_of_suffix(const char *name)
-{
-    static const struct {
-        const char *suffix;
-        int64_t us;
-    } suffixes[] = {{"_ms", US_PER_MS}, {"_us", 1}, {"_s", US_PER_S}};
-    for (size_t i = 0; i < COUNT_OF(suffixes); i++)
-        if (ends_with(name, suffixes[i].suffix))
-            return suffixes[i].us;
-    return 0;
-}
-
-static bool time_column(struct making *m, const struct column *c, int64_t unit_us, struct place at,
-                        struct time_column *ret)
-{
-    *ret = (struct time_column){.column = c, .zone = m->zone, .at = at};
-    switch (c->type) {
-    case TYPE_TIMESTAMPTZ:
-        ret->encoding = TIME_INSTANT;
-        return true;
-    case TYPE_TIMESTAMP:
-        ret->encoding = TIME_LOCAL;
-        return true;
-    case TYPE_DATE:
-        ret->encoding = TIME_DATE;
-        return true;
-    case TYPE_TEXT:
-        ret->encoding = TIME_TEXT;
-        return true;
-    case TYPE_DYNAMIC:
-        ret->encoding = unit_us ? TIME_INTEGER : TIME_TEXT;
-        ret->unit_us = unit_us;
-        return true;
-    case TYPE_INTEGER:
-        if (unit_us) {
-            ret->encoding = TIME_INTEGER;
-            ret->unit_us = unit_us;
-            return true;
-        }
-        complain(m, at, "say what it counts since 1970: unit: s, unit: ms or unit: us",
-                 "column '%s' is a whole number (%s) without a unit", c->name, c->sql_type);
-        return false;
-    case TYPE_BOOLEAN:
-    case TYPE_REAL:
-    case TYPE_NUMERIC:
-    case TYPE_ENUM:
-    case TYPE_BLOB:
-    case TYPE_OTHER:
-        break;
-    }
-    complain(m, at,
-             "name a column that is a timestamp, a date, a whole number with a unit, or text in ISO form",
-             "column '%s' is %s, which holds no time", c->name, c->sql_type);
-    return false;
-}
-
-/* The column of a bound: what the policy says goes before what the name says. */
-static bool bound_column(struct making *m, const struct name *name, struct time_column *ret)
-{
-    struct place at = name->at.line ? name->at : m->policy->at;
-    const struct column *c = find_column(m, m->plan->root.table, name, at);
-    if (!c)
-        return false;
-    int64_t unit = m->policy->unit_us ? m->policy->unit_us : unit_of_suffix(c->name);
-    return time_column(m, c, unit, at, ret);
-}
-
-/* The column of a condition: its own name goes before the policy's unit, which is said of the bound. */
-static bool condition_time(struct making *m, const struct column *c, struct place at, struct time_column *ret)
-{
-    int64_t unit = unit_of_suffix(c->name);
-    return time_column(m, c, unit ? unit : m->policy->unit_us, at, ret);
-}
-
-/* --- conditions ------------------------------------------------------------------------------------- */
-
-static struct expr *expr_new(struct making *m, enum expr_kind kind)
-{
-    struct expr *x = arena_alloc(m->arena, sizeof(*x));
-    x->kind = kind;
-    return x;
-}
-
-static void add_kid(struct making *m, struct expr *x, const struct expr *kid)
-{
-    if (!kid)
-        return;
-    x->kids = arena_push(m->arena, x->kids, x->n_kids, sizeof(*x->kids));
-    x->kids[x->n_kids++] = kid;
-}
-
-/* An AND or OR of one is that one; of none, NULL. */
-static const struct expr *simplest(const struct expr *x)
-{
-    return x->n_kids == 0 ? NULL : x->n_kids == 1 ? x->kids[0] : x;
-}
-
-static const struct expr *not_true(struct making *m, const struct expr *x)
-{
-    struct expr *n = expr_new(m, EXPR_NOT_TRUE);
-    add_kid(m, n, x);
-    return n;
-}
-
-static const struct expr *on_column(struct making *m, enum expr_kind kind, const struct column *c)
-{
-    struct expr *x = expr_new(m, kind);
-    x->column = c;
-    return x;
-}
-
-static const struct expr *compare_value(struct making *m, enum expr_kind kind, enum compare cmp,
-                                        const struct column *c, struct value v)
-{
-    struct expr *x = expr_new(m, kind);
-    x->column = c;
-    x->cmp = cmp;
-    x->values = arena_alloc(m->arena, sizeof(v));
-    x->values[0] = v;
-    x->n_values = 1;
-    return x;
-}
-
-static const struct expr *compare_time(struct making *m, struct time_column t, enum compare cmp, instant at)
-{
-    struct expr *x = expr_new(m, EXPR_TIME);
-    x->time = t;
-    x->cmp = cmp;
-    x->at = at;
-    return x;
-}
-
-static bool need_text(struct making *m, const struct column *c, const char *what, struct place at)
-{
-    if (c->type == TYPE_TEXT || c->type == TYPE_DYNAMIC)
-        return true;
-    complain(m, at, "write whole values", "%s needs a text column, but '%s' is %s", what, c->name,
-             c->sql_type);
-    return false;
-}
-
-/* A prefix of an enum's labels is those labels. */
-static bool labels_with(struct making *m, const struct column *c, const struct scalar *v, struct expr *any)
-{
-    struct expr *in = expr_new(m, EXPR_IN);
-    in->column = c;
-    in->values = arena_alloc(m->arena, c->n_labels * sizeof(*in->values));
-    for (size_t i = 0; i < c->n_labels; i++)
-        if (strncmp(c->labels[i], v->text, strlen(v->text)) == 0)
-            in->values[in->n_values++] = text_value(c->labels[i]);
-    if (in->n_values)
-        add_kid(m, any, in);
-    else
-        complain_label(m, c, v);
-    return in->n_values > 0;
-}
-
-/* column is one of values: NULL and prefixes take a comparison of their own. NULL on an error. */
-static const struct expr *one_of(struct making *m, const struct column *c, const struct scalar *values,
-                                 size_t n)
-{
-    struct expr *any = expr_new(m, EXPR_OR), *in = expr_new(m, EXPR_IN);
-    in->column = c;
-    in->values = arena_alloc(m->arena, (n ? n : 1) * sizeof(*in->values));
-    bool ok = true;
-    for (size_t i = 0; i < n; i++) {
-        const struct scalar *v = &values[i];
-        if (v->null)
-            add_kid(m, any, on_column(m, EXPR_IS_NULL, c));
-        else if (v->prefix && c->type == TYPE_ENUM)
-            ok &= labels_with(m, c, v, any);
-        else if (v->prefix && need_text(m, c, "a prefix", v->at))
-            add_kid(m, any, compare_value(m, EXPR_PREFIX, CMP_EQ, c, text_value(v->text)));
-        else if (v->prefix || !typed_value(m, c, v, &in->values[in->n_values]))
-            ok = false;
-        else
-            in->n_values++;
-    }
-    if (in->n_values)
-        add_kid(m, any, in);
-    return ok ? simplest(any) : NULL;
-}
-
-static const struct expr *none_of(struct making *m, const struct column *c, const struct scalar *values,
-                                  size_t n)
-{
-    struct expr *all = expr_new(m, EXPR_AND), *in = expr_new(m, EXPR_NOT_IN);
-    in->column = c;
-    in->values = arena_alloc(m->arena, (n ? n : 1) * sizeof(*in->values));
-    for (size_t i = 0; i < n; i++) {
-        if (values[i].null)
-            add_kid(m, all, on_column(m, EXPR_NOT_NULL, c));
-        else if (typed_value(m, c, &values[i], &in->values[in->n_values]))
-            in->n_values++;
-        else
-            return NULL;
-    }
-    if (in->n_values)
-        add_kid(m, all, in);
-    return simplest(all);
-}
-
-static const struct expr *by_age(struct making *m, const struct cond *cond, const struct column *c)
-{
-    bool older = cond->op == COND_OLDER_THAN;
-    struct time_column t;
-    instant at;
-    if (!condition_time(m, c, cond->at, &t))
-        return NULL;
-    if (cond->span.kind == SPAN_NEVER || !sub_i64(m->plan->now, cond->span.us, &at))
-        return older ? expr_new(m, EXPR_FALSE) : on_column(m, EXPR_NOT_NULL, c);
-    return compare_time(m, t, older ? CMP_LT : CMP_GT, at);
-}
-
-static enum compare compare_of(enum cond_op op)
-{
-    switch (op) {
-    case COND_LT:
-        return CMP_LT;
-    case COND_LTE:
-        return CMP_LE;
-    case COND_GT:
-        return CMP_GT;
-    default:
-        return CMP_GE;
-    }
-}
-
-static const struct expr *on_one_column(struct making *m, const struct table *t, const struct cond *cond)
-{
-    const struct column *c = find_column(m, t, &cond->column, cond->at);
-    struct value v;
-    if (!c)
-        return NULL;
-    switch (cond->op) {
-    case COND_IN:
-        return one_of(m, c, cond->values, cond->n_values);
-    case COND_NOT_IN:
-        return none_of(m, c, cond->values, cond->n_values);
-    case COND_LIKE:
-        if (!need_text(m, c, "like", cond->at))
-            return NULL;
-        return compare_value(m, EXPR_LIKE, CMP_EQ, c, text_value(cond->values[0].text));
-    case COND_OLDER_THAN:
-    case COND_NEWER_THAN:
-        return by_age(m, cond, c);
-    default:
-        if (!typed_value(m, c, &cond->values[0], &v))
-            return NULL;
-        return compare_value(m, EXPR_COMPARE, compare_of(cond->op), c, v);
-    }
-}
-
-/* NULL only after a finding: a condition that was given is never empty. */
-static const struct expr *condition(struct making *m, const struct table *t, const struct cond *cond)
-{
-    struct expr *x;
-    switch (cond->op) {
-    case COND_ALL:
-    case COND_ANY:
-        x = expr_new(m, cond->op == COND_ALL ? EXPR_AND : EXPR_OR);
-        for (size_t i = 0; i < cond->n_kids; i++) {
-            const struct expr *kid = condition(m, t, cond->kids[i]);
-            add_kid(m, x, kid ? kid : expr_new(m, EXPR_FALSE));
-        }
-        return simplest(x);
-    case COND_SQL:
-        x = expr_new(m, EXPR_SQL);
-        x->sql = cond->sql;
-        x->table = t;
-        x->at_place = cond->at;
-        m->plan->judge_again = true;
-        return x;
-    default:
-        return on_one_column(m, t, cond);
-    }
 }
 
 /* --- references --------------------------------------------------------------------------------------- */
@@ -625,7 +114,7 @@ static bool targets_of(struct making *m, const struct ref *ref, const struct tab
     if (!ref->n_targets && !fkey && !order_is_plain(m, ref, parent, join))
         return false;
     for (size_t i = 0; i < join->n; i++) {
-        join->parent[i] = ref->n_targets ? find_column(m, parent, &ref->targets[i], ref->at)
+        join->parent[i] = ref->n_targets ? plan_find_column(m, parent, &ref->targets[i], ref->at)
                           : fkey         ? parent_column(parent, fkey, join->child[i])
                                          : parent->key[i];
         if (!join->parent[i])
@@ -637,7 +126,7 @@ static bool targets_of(struct making *m, const struct ref *ref, const struct tab
 static const struct table *resolve_ref(struct making *m, const struct ref *ref, const struct table *parent,
                                        struct join *ret)
 {
-    const struct table *child = find_table(m, &ref->table);
+    const struct table *child = plan_find_table(m, &ref->table);
     if (!child)
         return NULL;
     struct join join = {.n = ref->n_columns};
@@ -645,7 +134,7 @@ static const struct table *resolve_ref(struct making *m, const struct ref *ref, 
     join.parent = arena_alloc(m->arena, join.n * sizeof(*join.parent));
     size_t before = error_count(m);
     for (size_t i = 0; i < join.n; i++)
-        join.child[i] = find_column(m, child, &ref->columns[i], ref->at);
+        join.child[i] = plan_find_column(m, child, &ref->columns[i], ref->at);
     if (error_count(m) > before || !targets_of(m, ref, parent, child, &join))
         return NULL;
     for (size_t i = 0; i < join.n; i++) {
@@ -748,7 +237,7 @@ static void add_with(struct making *m, struct node *n, const struct with *w, con
         return;
     carry_parents(m, n, &kid.join);
     if (w->where)
-        kid.where = condition(m, kid.table, w->where);
+        kid.where = plan_condition(m, kid.table, w->where);
     if (kid.table == n->table) {
         check_self_entry(m, n, w, beside);
         struct join *grow = arena_push(m->arena, (void *)n->grow, n->n_grow, sizeof(*grow));
@@ -760,7 +249,7 @@ static void add_with(struct making *m, struct node *n, const struct with *w, con
     }
     struct below b = below_with(w);
     if (b.n_with || b.n_detach || b.n_after) {
-        if (!need_key(m, kid.table, w->ref.at))
+        if (!plan_need_key(m, kid.table, w->ref.at))
             return;
         add_below(m, &kid, &b);
     }
@@ -770,7 +259,7 @@ static void add_with(struct making *m, struct node *n, const struct with *w, con
 
 static void add_after(struct making *m, struct node *n, const struct after *a)
 {
-    struct expr *x = expr_new(m, EXPR_EXISTS);
+    struct expr *x = plan_expr(m, EXPR_EXISTS);
     struct join *join = arena_alloc(m->arena, sizeof(*join));
     x->table = resolve_ref(m, &a->ref, n->table, join);
     x->joins = join;
@@ -778,7 +267,7 @@ static void add_after(struct making *m, struct node *n, const struct after *a)
     if (!x->table)
         return;
     if (a->where)
-        add_kid(m, x, condition(m, x->table, a->where));
+        plan_add_kid(m, x, plan_condition(m, x->table, a->where));
     n->after = arena_push(m->arena, n->after, n->n_after, sizeof(*n->after));
     n->after[n->n_after++] = x;
 }
@@ -801,11 +290,11 @@ static void add_below(struct making *m, struct node *n, const struct below *b)
 static const struct expr *exists(struct making *m, const struct table *t, const struct join *join,
                                  const struct expr *kid)
 {
-    struct expr *x = expr_new(m, EXPR_EXISTS);
+    struct expr *x = plan_expr(m, EXPR_EXISTS);
     x->table = t;
     x->joins = join;
     x->n_joins = 1;
-    add_kid(m, x, kid);
+    plan_add_kid(m, x, kid);
     return x;
 }
 
@@ -814,25 +303,25 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
 static const struct expr *may_ever_go(struct making *m)
 {
     const struct plan *p = m->plan;
-    struct expr *all = expr_new(m, EXPR_AND), *some = expr_new(m, EXPR_OR);
-    add_kid(m, all, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
-    add_kid(m, all, p->hold);
+    struct expr *all = plan_expr(m, EXPR_AND), *some = plan_expr(m, EXPR_OR);
+    plan_add_kid(m, all, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
+    plan_add_kid(m, all, p->hold);
     for (size_t i = 0; i < p->n_times; i++) {
-        struct expr *readable = expr_new(m, EXPR_TIME_READABLE);
+        struct expr *readable = plan_expr(m, EXPR_TIME_READABLE);
         readable->time = p->times[i];
-        add_kid(m, all, readable);
-        add_kid(m, some, on_column(m, EXPR_NOT_NULL, p->times[i].column));
+        plan_add_kid(m, all, readable);
+        plan_add_kid(m, some, plan_on_column(m, EXPR_NOT_NULL, p->times[i].column));
     }
-    add_kid(m, all, simplest(some));
-    return simplest(all);
+    plan_add_kid(m, all, plan_simplest(some));
+    return plan_simplest(all);
 }
 
 static const struct expr *and_may_go(struct making *m, const struct expr *where)
 {
-    struct expr *allowed = expr_new(m, EXPR_AND);
-    add_kid(m, allowed, where);
-    add_kid(m, allowed, may_ever_go(m));
-    return simplest(allowed);
+    struct expr *allowed = plan_expr(m, EXPR_AND);
+    plan_add_kid(m, allowed, where);
+    plan_add_kid(m, allowed, may_ever_go(m));
+    return plan_simplest(allowed);
 }
 
 /* For every way on which rows of the swept table go with others: in its own subtree, or owned by a dependent.
@@ -854,28 +343,28 @@ static void guard_own_rows(struct making *m, struct node *n)
  * because an owned row must wait. NULL: it never does. */
 static const struct expr *waits(struct making *m, const struct node *n)
 {
-    struct expr *any = expr_new(m, EXPR_OR);
+    struct expr *any = plan_expr(m, EXPR_OR);
     for (size_t i = 0; i < n->n_after; i++)
-        add_kid(m, any, n->after[i]);
+        plan_add_kid(m, any, n->after[i]);
     for (size_t i = 0; i < n->n_kids; i++) {
         const struct node *kid = &n->kids[i];
-        struct expr *why = expr_new(m, EXPR_OR);
+        struct expr *why = plan_expr(m, EXPR_OR);
         if (kid->where)
-            add_kid(m, why, not_true(m, kid->where));
-        add_kid(m, why, waits(m, kid));
+            plan_add_kid(m, why, plan_not_true(m, kid->where));
+        plan_add_kid(m, why, waits(m, kid));
         if (why->n_kids)
-            add_kid(m, any, exists(m, kid->table, &kid->join, simplest(why)));
+            plan_add_kid(m, any, exists(m, kid->table, &kid->join, plan_simplest(why)));
     }
     for (size_t i = 0; i < n->n_grow; i++)
         if (n->grow_where[i])
-            add_kid(m, any, exists(m, n->table, &n->grow[i], not_true(m, n->grow_where[i])));
+            plan_add_kid(m, any, exists(m, n->table, &n->grow[i], plan_not_true(m, n->grow_where[i])));
     if (!any->n_kids || !n->n_grow)
-        return simplest(any);
-    struct expr *below = expr_new(m, EXPR_SUBTREE_EXISTS);
+        return plan_simplest(any);
+    struct expr *below = plan_expr(m, EXPR_SUBTREE_EXISTS);
     below->table = n->table;
     below->joins = n->grow;
     below->n_joins = n->n_grow;
-    add_kid(m, below, simplest(any));
+    plan_add_kid(m, below, plan_simplest(any));
     return below;
 }
 
@@ -888,16 +377,16 @@ static const struct expr *times_before(struct making *m, enum compare cmp, insta
 {
     struct plan *p = m->plan;
     if (p->n_times == 1)
-        return compare_time(m, p->times[0], cmp, at);
-    struct expr *all = expr_new(m, EXPR_AND), *some = expr_new(m, EXPR_OR);
+        return plan_compare_time(m, p->times[0], cmp, at);
+    struct expr *all = plan_expr(m, EXPR_AND), *some = plan_expr(m, EXPR_OR);
     for (size_t i = 0; i < p->n_times; i++) {
-        struct expr *one = expr_new(m, EXPR_OR);
-        add_kid(m, one, on_column(m, EXPR_IS_NULL, p->times[i].column));
-        add_kid(m, one, compare_time(m, p->times[i], cmp, at));
-        add_kid(m, all, one);
-        add_kid(m, some, on_column(m, EXPR_NOT_NULL, p->times[i].column));
+        struct expr *one = plan_expr(m, EXPR_OR);
+        plan_add_kid(m, one, plan_on_column(m, EXPR_IS_NULL, p->times[i].column));
+        plan_add_kid(m, one, plan_compare_time(m, p->times[i], cmp, at));
+        plan_add_kid(m, all, one);
+        plan_add_kid(m, some, plan_on_column(m, EXPR_NOT_NULL, p->times[i].column));
     }
-    add_kid(m, all, some);
+    plan_add_kid(m, all, some);
     return all;
 }
 
@@ -914,7 +403,7 @@ static const struct expr *older_than(struct making *m, struct span span, const c
     instant at;
     bool never = span.kind == SPAN_NEVER || !sub_i64(m->plan->now, span.us, &at);
     add_cutoff(m, value, never, never ? 0 : at);
-    return never ? expr_new(m, EXPR_FALSE) : times_before(m, m->policy->inclusive ? CMP_LE : CMP_LT, at);
+    return never ? plan_expr(m, EXPR_FALSE) : times_before(m, m->policy->inclusive ? CMP_LE : CMP_LT, at);
 }
 
 static const struct expr *latest_cutoff(struct making *m)
@@ -943,12 +432,12 @@ static void old_for_each(struct making *m, const struct expr *any, struct expr *
 {
     for (size_t i = 0; i + 1 < any->n_kids; i++) {
         const struct expr *value = any->kids[i];
-        struct expr *one = expr_new(m, EXPR_OR);
+        struct expr *one = plan_expr(m, EXPR_OR);
         if (value->n_kids < 2) /* a finding says why */
             continue;
-        add_kid(m, one, not_true(m, value->kids[0]));
-        add_kid(m, one, value->kids[1]);
-        add_kid(m, bound, one);
+        plan_add_kid(m, one, plan_not_true(m, value->kids[0]));
+        plan_add_kid(m, one, value->kids[1]);
+        plan_add_kid(m, bound, one);
     }
 }
 
@@ -956,29 +445,29 @@ static void old_for_each(struct making *m, const struct expr *any, struct expr *
 static const struct expr *keep_by(struct making *m)
 {
     const struct keep *k = &m->policy->keep;
-    const struct column *c = find_column(m, m->plan->root.table, &k->column, k->at);
+    const struct column *c = plan_find_column(m, m->plan->root.table, &k->column, k->at);
     if (!c)
         return NULL;
     size_t before = error_count(m);
-    struct expr *any = expr_new(m, EXPR_OR);
+    struct expr *any = plan_expr(m, EXPR_OR);
     struct scalar *all = arena_alloc(m->arena, (k->n_values ? k->n_values : 1) * sizeof(*all));
     for (size_t i = 0; i < k->n_values; i++) {
         all[i] = k->values[i].value;
-        struct expr *one = expr_new(m, EXPR_AND);
-        add_kid(m, one, one_of(m, c, &all[i], 1));
-        add_kid(m, one, older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text));
-        add_kid(m, any, one);
+        struct expr *one = plan_expr(m, EXPR_AND);
+        plan_add_kid(m, one, plan_one_of(m, c, &all[i], 1));
+        plan_add_kid(m, one, older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text));
+        plan_add_kid(m, any, one);
     }
     if (error_count(m) > before)
         return NULL;
-    struct expr *rest = expr_new(m, EXPR_AND);
+    struct expr *rest = plan_expr(m, EXPR_AND);
     if (k->n_values)
-        add_kid(m, rest, not_true(m, one_of(m, c, all, k->n_values)));
-    add_kid(m, rest, older_than(m, k->span, NULL));
-    add_kid(m, any, rest);
-    struct expr *bound = expr_new(m, EXPR_AND);
-    add_kid(m, bound, latest_cutoff(m));
-    add_kid(m, bound, any);
+        plan_add_kid(m, rest, plan_not_true(m, plan_one_of(m, c, all, k->n_values)));
+    plan_add_kid(m, rest, older_than(m, k->span, NULL));
+    plan_add_kid(m, any, rest);
+    struct expr *bound = plan_expr(m, EXPR_AND);
+    plan_add_kid(m, bound, latest_cutoff(m));
+    plan_add_kid(m, bound, any);
     if (k->n_values > 1 && !takes_literally(c))
         old_for_each(m, any, bound);
     return bound;
@@ -996,9 +485,9 @@ static int64_t keep_unit(const struct keep *k, const struct column *c)
     if (k->unit_us)
         return k->unit_us;
     for (size_t i = 0; i < COUNT_OF(longer); i++)
-        if (ends_with(c->name, longer[i].suffix))
+        if (plan_ends_with(c->name, longer[i].suffix))
             return longer[i].us;
-    return unit_of_suffix(c->name);
+    return plan_unit_of_suffix(c->name);
 }
 
 /* Each row says how long. No row can be due whose time is not in the past: that part an index can serve. */
@@ -1006,7 +495,7 @@ static const struct expr *keep_column(struct making *m)
 {
     const struct keep *k = &m->policy->keep;
     struct plan *p = m->plan;
-    const struct column *c = find_column(m, p->root.table, &k->column, k->at);
+    const struct column *c = plan_find_column(m, p->root.table, &k->column, k->at);
     if (!c)
         return NULL;
     if (c->type != TYPE_INTEGER && c->type != TYPE_DYNAMIC) {
@@ -1019,23 +508,23 @@ static const struct expr *keep_column(struct making *m)
         complain(m, k->at, "add a unit: keep: { column: …, unit: s }", "column '%s' has no unit", c->name);
         return NULL;
     }
-    struct expr *all = expr_new(m, EXPR_AND);
-    add_kid(m, all, times_before(m, CMP_LT, p->now));
+    struct expr *all = plan_expr(m, EXPR_AND);
+    plan_add_kid(m, all, times_before(m, CMP_LT, p->now));
     for (size_t i = 0; i < p->n_times; i++) {
-        struct expr *x = expr_new(m, EXPR_TIME_KEEP);
+        struct expr *x = plan_expr(m, EXPR_TIME_KEEP);
         x->time = p->times[i];
         x->cmp = m->policy->inclusive ? CMP_LE : CMP_LT;
         x->at = p->now;
         x->keep_column = c;
         x->keep_unit_us = unit;
         if (p->n_times == 1) {
-            add_kid(m, all, x);
+            plan_add_kid(m, all, x);
             continue;
         }
-        struct expr *one = expr_new(m, EXPR_OR);
-        add_kid(m, one, on_column(m, EXPR_IS_NULL, p->times[i].column));
-        add_kid(m, one, x);
-        add_kid(m, all, one);
+        struct expr *one = plan_expr(m, EXPR_OR);
+        plan_add_kid(m, one, plan_on_column(m, EXPR_IS_NULL, p->times[i].column));
+        plan_add_kid(m, one, x);
+        plan_add_kid(m, all, one);
     }
     return all;
 }
@@ -1052,7 +541,7 @@ static const struct expr *bound(struct making *m)
     struct plan *p = m->plan;
     if (pol->expires.text) {
         add_cutoff(m, NULL, false, p->now);
-        return compare_time(m, p->times[0], CMP_LE, p->now);
+        return plan_compare_time(m, p->times[0], CMP_LE, p->now);
     }
     switch (pol->keep.kind) {
     case KEEP_SPAN:
@@ -1078,7 +567,7 @@ static bool resolve_times(struct making *m)
     p->times = arena_alloc(m->arena, (n ? n : 1) * sizeof(*p->times));
     bool ok = n > 0, counts = false;
     for (size_t i = 0; i < n; i++) {
-        ok &= bound_column(m, pol->expires.text ? &pol->expires : &pol->age[i], &p->times[i]);
+        ok &= plan_bound_column(m, pol->expires.text ? &pol->expires : &pol->age[i], &p->times[i]);
         counts |= ok && p->times[i].encoding == TIME_INTEGER;
     }
     p->n_times = n;
@@ -1212,38 +701,38 @@ static void make_conditions(struct making *m)
     struct plan *p = m->plan;
     const struct policy *pol = m->policy;
     const struct table *t = p->root.table;
-    struct expr *matches = expr_new(m, EXPR_AND), *due = expr_new(m, EXPR_AND);
+    struct expr *matches = plan_expr(m, EXPR_AND), *due = plan_expr(m, EXPR_AND);
     if (pol->rows)
-        add_kid(m, matches, condition(m, t, pol->rows));
+        plan_add_kid(m, matches, plan_condition(m, t, pol->rows));
     if (pol->where)
-        add_kid(m, matches, condition(m, t, pol->where));
+        plan_add_kid(m, matches, plan_condition(m, t, pol->where));
     for (size_t i = 0; t->key_may_be_null && i < t->n_key; i++)
         if (!t->key[i]->not_null)
-            add_kid(m, matches, on_column(m, EXPR_NOT_NULL, t->key[i]));
-    p->matches = matches->n_kids ? simplest(matches) : expr_new(m, EXPR_TRUE);
+            plan_add_kid(m, matches, plan_on_column(m, EXPR_NOT_NULL, t->key[i]));
+    p->matches = matches->n_kids ? plan_simplest(matches) : plan_expr(m, EXPR_TRUE);
     if (pol->hold) {
-        const struct expr *held = condition(m, t, pol->hold);
-        p->hold = held ? not_true(m, held) : NULL;
+        const struct expr *held = plan_condition(m, t, pol->hold);
+        p->hold = held ? plan_not_true(m, held) : NULL;
     }
     guard_own_rows(m, &m->plan->root);
     const struct expr *waiting = waits(m, &p->root);
     if (waiting) {
-        p->free_ = not_true(m, waiting);
+        p->free_ = plan_not_true(m, waiting);
         p->judge_again = true;
     }
-    add_kid(m, due, p->timely);
-    add_kid(m, due, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
-    add_kid(m, due, p->hold);
-    add_kid(m, due, p->free_);
-    p->due = simplest(due);
+    plan_add_kid(m, due, p->timely);
+    plan_add_kid(m, due, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
+    plan_add_kid(m, due, p->hold);
+    plan_add_kid(m, due, p->free_);
+    p->due = plan_simplest(due);
 }
 
 static void make(struct making *m)
 {
     struct plan *p = m->plan;
     const struct policy *pol = m->policy;
-    p->root.table = find_table(m, &pol->table);
-    if (!p->root.table || !need_key(m, p->root.table, pol->table.at))
+    p->root.table = plan_find_table(m, &pol->table);
+    if (!p->root.table || !plan_need_key(m, p->root.table, pol->table.at))
         return;
     struct below b = below_policy(pol);
     add_below(m, &p->root, &b);

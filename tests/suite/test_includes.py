@@ -19,7 +19,7 @@ ORDER = [
     "rule",
     "contract",
     "facts",
-    "plan",
+    "plan plan_*",
     "store",
     "sql scan",
     "sqlstore",

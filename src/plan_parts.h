@@ -1,0 +1,44 @@
+/* What plan.c and plan_row.c share while a plan is made: names, values and conditions on one row. Private to
+ * plan. */
+#ifndef LAPSE_PLAN_PARTS_H
+#define LAPSE_PLAN_PARTS_H
+
+#include "plan.h"
+
+struct making {
+    struct plan *plan;
+    struct arena *arena;
+    const struct policy *policy;
+    const struct facts *facts;
+    struct findings *findings;
+    struct zone *zone; /* NULL: UTC */
+};
+
+#define complain(m, place, fix, ...)                                                                         \
+    findings_add((m)->findings, FINDING_ERROR, (m)->policy->name, place, fix, __VA_ARGS__)
+
+/* Names. NULL or false only after a finding. */
+const struct table *plan_find_table(struct making *m, const struct table_name *name);
+bool plan_need_key(struct making *m, const struct table *t, struct place at);
+const struct column *plan_find_column(struct making *m, const struct table *t, const struct name *name,
+                                      struct place at);
+
+/* Times. The unit that a name says, or 0; the column of a bound. */
+bool plan_ends_with(const char *s, const char *end);
+int64_t plan_unit_of_suffix(const char *name);
+bool plan_bound_column(struct making *m, const struct name *name, struct time_column *ret);
+
+/* Expressions. add_kid takes NULL for nothing; simplest: an AND or OR of one is that one, of none NULL. */
+struct expr *plan_expr(struct making *m, enum expr_kind kind);
+void plan_add_kid(struct making *m, struct expr *x, const struct expr *kid);
+const struct expr *plan_simplest(const struct expr *x);
+const struct expr *plan_not_true(struct making *m, const struct expr *x);
+const struct expr *plan_on_column(struct making *m, enum expr_kind kind, const struct column *c);
+const struct expr *plan_compare_time(struct making *m, struct time_column t, enum compare cmp, instant at);
+
+/* Conditions of the contract. NULL only after a finding. */
+const struct expr *plan_one_of(struct making *m, const struct column *c, const struct scalar *values,
+                               size_t n);
+const struct expr *plan_condition(struct making *m, const struct table *t, const struct cond *cond);
+
+#endif
