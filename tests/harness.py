@@ -101,6 +101,7 @@ atexit.register(_run_ends)
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGTERM, _on_signal)
     signal.signal(signal.SIGHUP, _on_signal)
+    signal.signal(signal.SIGINT, signal.default_int_handler)    # a background shell has it ignored, for our children too
 
 _folder = None
 
