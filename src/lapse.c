@@ -135,12 +135,16 @@ static int check_names(const struct work *w, struct err *e)
         if (contract_policy(c, name))
             continue;
         AUTO(mem_free_p) const char **names = mem_alloc(c->n_policies * sizeof(*names));
-        for (size_t k = 0; k < c->n_policies; k++)
+        AUTO(text_release) struct text all = {0};
+        for (size_t k = 0; k < c->n_policies; k++) {
             names[k] = c->policies[k].name;
+            text_addf(&all, "%s%s", k ? ", " : "", names[k]);
+        }
         const char *near = nearest_word(name, names, c->n_policies);
         return near ? err_set(e, ERR_USAGE, "there is no policy '%s' in %s (did you mean '%s'?)", name,
                               c->file, near)
-                    : err_set(e, ERR_USAGE, "there is no policy '%s' in %s", name, c->file);
+                    : err_set(e, ERR_USAGE, "there is no policy '%s' in %s; it has: %s", name, c->file,
+                              text_str(&all));
     }
     return 0;
 }
