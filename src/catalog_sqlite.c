@@ -20,11 +20,6 @@ static int ask(struct sql_store *s, const char *sql, const char *name, struct ro
     return 0;
 }
 
-static const struct value *row_at(const struct rows *r, size_t i)
-{
-    return &r->cells[i * r->n_columns];
-}
-
 static const char *copy(struct facts *f, const struct value *v)
 {
     return v->kind == VALUE_TEXT ? arena_strndup(f->arena, v->text, v->len) : arena_strdup(f->arena, "");
@@ -87,7 +82,7 @@ static int read_columns(struct reading *r, struct err *e)
     r->t->columns = arena_alloc(f->arena, rows.n_rows * sizeof(*r->t->columns));
     r->key_place = arena_alloc(f->arena, rows.n_rows * sizeof(*r->key_place));
     for (size_t i = 0; i < rows.n_rows; i++) {
-        const struct value *v = row_at(&rows, i);
+        const struct value *v = rows_at(&rows, i);
         struct column *c = &r->t->columns[r->t->n_columns++];
         c->name = copy(f, &v[COL_NAME]);
         c->sql_type = copy(f, &v[COL_TYPE]);
@@ -201,7 +196,7 @@ static int read_indexes(struct reading *r, struct err *e)
         return -1;
     struct index *x = NULL;
     for (size_t i = 0; i < rows.n_rows; i++) {
-        const struct value *v = row_at(&rows, i);
+        const struct value *v = rows_at(&rows, i);
         if (!x || strcmp(x->name, v[IDX_NAME].text) != 0)
             x = start_index(r, v);
         add_index_column(r, x, v);
@@ -308,7 +303,7 @@ static bool same_fkey(const struct value *a, const struct value *b)
 static void add_fkey(struct reading *r, const struct rows *rows, size_t from, size_t n)
 {
     struct arena *a = r->f->arena;
-    const struct value *first = row_at(rows, from);
+    const struct value *first = rows_at(rows, from);
     struct fkey k = {
         .name = "",
         .child_table = copy(r->f, &first[FK_CHILD]),
@@ -318,7 +313,7 @@ static void add_fkey(struct reading *r, const struct rows *rows, size_t from, si
         .action = action_of(first[FK_ACTION].text),
     };
     for (size_t i = 0; i < n; i++) {
-        const struct value *v = row_at(rows, from + i);
+        const struct value *v = rows_at(rows, from + i);
         const struct column *c = parent_column(r, &v[FK_TO], i);
         if (!c)
             return;
@@ -333,9 +328,9 @@ static void add_fkey(struct reading *r, const struct rows *rows, size_t from, si
 static void find_fkeys(struct reading *r, const struct rows *fkeys)
 {
     for (size_t i = 0, n; i < fkeys->n_rows; i += n) {
-        for (n = 1; i + n < fkeys->n_rows && same_fkey(row_at(fkeys, i), row_at(fkeys, i + n));)
+        for (n = 1; i + n < fkeys->n_rows && same_fkey(rows_at(fkeys, i), rows_at(fkeys, i + n));)
             n++;
-        if (strcasecmp(row_at(fkeys, i)[FK_PARENT].text, r->t->name) == 0)
+        if (strcasecmp(rows_at(fkeys, i)[FK_PARENT].text, r->t->name) == 0)
             add_fkey(r, fkeys, i, n);
     }
 }
@@ -422,7 +417,7 @@ static int fill(struct sql_store *s, const struct table_names *names, struct fac
     if (ask(s, tables_sql, NULL, &tables, e) || ask(s, fkeys_sql, NULL, &fkeys, e))
         return -1;
     for (size_t i = 0; i < tables.n_rows; i++) {
-        const struct value *v = row_at(&tables, i);
+        const struct value *v = rows_at(&tables, i);
         if (!asked_for(f, names, v[TAB_NAME].text))
             continue;
         struct reading r = {
@@ -456,7 +451,7 @@ int sqlite_list_tables(struct store *s, struct arena *a, struct table_name **ret
     struct table_name *list = NULL;
     size_t n = 0;
     for (size_t i = 0; i < tables.n_rows; i++) {
-        const struct value *v = row_at(&tables, i);
+        const struct value *v = rows_at(&tables, i);
         if (kind_of(v[TAB_KIND].text) != KIND_TABLE || strncasecmp(v[TAB_NAME].text, "sqlite_", 7) == 0)
             continue;
         list = arena_push(a, list, n, sizeof(*list));

@@ -1,31 +1,10 @@
 /* lapse: the public library: contract -> check -> plan -> sweep -> report, and nothing of its own. See
  * lapse.h. */
-#include "lapse.h"
+#include "lapse_parts.h"
 
 #include <string.h>
 
-#include "check.h"
-#include "report.h"
-
-struct lapse_contract {
-    struct contract *contract;
-};
-struct lapse_report {
-    struct report *report;
-};
-
 static const struct lapse_options no_options = {0};
-
-/* One command at work. */
-struct work {
-    const struct contract *contract;
-    const struct lapse_options *options;
-    struct report *report;
-    struct store *store;
-    instant now;
-    size_t selected, number; /* policies: how many, and which one it is */
-    int64_t due;             /* of the current one; -1: not counted */
-};
 
 static void work_release(struct work *w)
 {
@@ -37,7 +16,7 @@ const char *lapse_version(void)
     return LAPSE_VERSION;
 }
 
-static struct lapse_report *boxed(struct report *r)
+struct lapse_report *boxed(struct report *r)
 {
     struct lapse_report *box = mem_alloc(sizeof(*box));
     box->report = r;
@@ -121,7 +100,7 @@ static int exit_of(const struct err *e)
     }
 }
 
-static void fail(struct work *w, const struct err *e)
+void work_fail(struct work *w, const struct err *e)
 {
     w->report->error = arena_strdup(w->report->arena, e->text);
     w->report->exit = exit_of(e);
@@ -175,8 +154,8 @@ static int set_now(struct work *w, bool may_lie_ahead, struct err *e)
     return 0;
 }
 
-static int start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
-                 enum report_kind kind, const char *command, bool reading)
+int work_start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
+               enum report_kind kind, const char *command, bool reading)
 {
     struct err e = ERR_INIT;
     *w = (struct work){.contract = c->contract, .options = o ? o : &no_options, .due = -1};
@@ -185,7 +164,7 @@ static int start(struct work *w, const struct lapse_contract *c, const struct la
     w->report->file = c->contract->file;
     if (check_names(w, &e) < 0 || store_open(c->contract->store, reading, &w->store, &e) < 0 ||
         set_now(w, reading, &e) < 0) {
-        fail(w, &e);
+        work_fail(w, &e);
         w->report->kind = REPORT_ERROR; /* nothing was looked at */
         return -1;
     }
@@ -196,7 +175,7 @@ static int start(struct work *w, const struct lapse_contract *c, const struct la
     return 0;
 }
 
-static struct lapse_report *finish(struct work *w, int64_t started)
+struct lapse_report *work_finish(struct work *w, int64_t started)
 {
     w->report->duration_us = when_monotonic_us() - started;
     struct report *r = w->report;
@@ -204,7 +183,7 @@ static struct lapse_report *finish(struct work *w, int64_t started)
     return boxed(r);
 }
 
-static void remark(struct work *w, const char *text)
+void work_remark(struct work *w, const char *text)
 {
     struct report *r = w->report;
     r->remarks = arena_push(r->arena, r->remarks, r->n_remarks, sizeof(*r->remarks));
@@ -219,8 +198,8 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
     struct work w;
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
-    if (start(&w, c, o, REPORT_CHECK, "check", true) < 0)
-        return finish(&w, started);
+    if (work_start(&w, c, o, REPORT_CHECK, "check", true) < 0)
+        return work_finish(&w, started);
     struct findings *f = &w.report->findings;
     for (size_t i = 0; i < w.contract->n_policies; i++) {
         AUTO(facts_free_p) struct facts *facts = NULL;
@@ -230,16 +209,16 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
             continue;
         if (check_policy(w.contract, p, w.store, w.now, true, f, &plan, &facts, &e) < 0) {
             err_wrap(&e, "policy '%s'", p->name);
-            fail(&w, &e);
-            return finish(&w, started);
+            work_fail(&w, &e);
+            return work_finish(&w, started);
         }
     }
     if (!w.options->n_policies && check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0)
-        fail(&w, &e);
+        work_fail(&w, &e);
     findings_sort(f);
     if (f->errors && !w.report->error)
         w.report->exit = LAPSE_FINDINGS;
-    return finish(&w, started);
+    return work_finish(&w, started);
 }
 
 /* --- one policy of plan or sweep
@@ -289,7 +268,7 @@ static const char *name_as_written(struct arena *a, const struct table_name *n)
     return arena_strdup(a, text_str(&t));
 }
 
-static void policy_failed(struct work *w, struct report_policy *rp, const struct err *e)
+void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e)
 {
     rp->kind = e->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_FAILED;
     rp->error = arena_strdup(w->report->arena, e->text);
@@ -305,8 +284,8 @@ static void policy_failed(struct work *w, struct report_policy *rp, const struct
 
 /* The policy's plan, or the reason there is none: disabled, refused by what check finds, or the database
  * failed. */
-static struct plan *plan_for(struct work *w, const struct policy *p, struct report_policy *rp,
-                             struct facts **ret_facts)
+struct plan *work_plan(struct work *w, const struct policy *p, struct report_policy *rp,
+                       struct facts **ret_facts)
 {
     AUTO(arena_free_p) struct arena *scratch = arena_new();
     struct findings found = {.arena = scratch};
@@ -325,12 +304,12 @@ static struct plan *plan_for(struct work *w, const struct policy *p, struct repo
         r = check_policy(w->contract, p, w->store, w->now, false, &found, &plan, ret_facts, &e);
     }
     if (r < 0) {
-        policy_failed(w, rp, &e);
+        work_policy_failed(w, rp, &e);
         return NULL;
     }
     if (!plan) {
         err_set(&e, ERR_FINDINGS, "%s", "");
-        policy_failed(w, rp, &e);
+        work_policy_failed(w, rp, &e);
         rp->kind = OUTCOME_REFUSED;
         rp->error = findings_text(w->report->arena, &found, w->contract->file);
         return NULL;
@@ -368,14 +347,14 @@ static void plan_policy(struct work *w, const struct policy *p)
 {
     AUTO(facts_free_p) struct facts *facts = NULL;
     struct report_policy *rp = report_add_policy(w->report, p);
-    AUTO(plan_free_p) struct plan *plan = plan_for(w, p, rp, &facts);
+    AUTO(plan_free_p) struct plan *plan = work_plan(w, p, rp, &facts);
     if (!plan)
         return;
     AUTO(due_release) struct due due;
     struct err e = ERR_INIT;
     due_init(&due, plan);
     if (w->store->ops->count(w->store, plan, &due, &e) < 0) {
-        policy_failed(w, rp, &e);
+        work_policy_failed(w, rp, &e);
         return;
     }
     copy_due(w, rp, plan, &due);
@@ -390,12 +369,12 @@ struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lap
 {
     struct work w;
     int64_t started = when_monotonic_us();
-    if (start(&w, c, o, REPORT_PLAN, "plan", true) < 0)
-        return finish(&w, started);
+    if (work_start(&w, c, o, REPORT_PLAN, "plan", true) < 0)
+        return work_finish(&w, started);
     for (size_t i = 0; i < w.contract->n_policies; i++)
         if (selected(&w, &w.contract->policies[i]))
             plan_policy(&w, &w.contract->policies[i]);
-    return finish(&w, started);
+    return work_finish(&w, started);
 }
 
 /* --- sweep
@@ -458,7 +437,7 @@ static void sweep_policy(struct work *w, const struct policy *p)
 {
     AUTO(facts_free_p) struct facts *facts = NULL;
     struct report_policy *rp = report_add_policy(w->report, p);
-    AUTO(plan_free_p) struct plan *plan = plan_for(w, p, rp, &facts);
+    AUTO(plan_free_p) struct plan *plan = work_plan(w, p, rp, &facts);
     w->number++;
     w->due = -1;
     if (!plan) {
@@ -476,7 +455,7 @@ static void sweep_policy(struct work *w, const struct policy *p)
     if (out.kind == OUTCOME_DONE && (out.n_skipped || out.unknown))
         err_set(&trouble, ERR_REFUSED, "%s", "");
     if (trouble.kind != ERR_NONE) {
-        policy_failed(w, rp, &trouble);
+        work_policy_failed(w, rp, &trouble);
         rp->kind = out.kind;
         if (!trouble.text[0])
             rp->error = NULL;
@@ -490,7 +469,7 @@ static void stop_policy(struct work *w, const struct policy *p)
     struct err e = ERR_INIT;
     err_set(&e, ERR_STOPPED, "not begun: asked to stop");
     rp->table = name_as_written(w->report->arena, &p->table);
-    policy_failed(w, rp, &e);
+    work_policy_failed(w, rp, &e);
     w->number++;
     tell(w, p, NULL, NULL, outcome_name(rp->kind));
 }
@@ -507,8 +486,8 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
 {
     struct work w;
     int64_t started = when_monotonic_us();
-    if (start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0)
-        return finish(&w, started);
+    if (work_start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0)
+        return work_finish(&w, started);
     bool exclusive = false;
     for (size_t i = 0; i < w.contract->n_policies; i++) {
         const struct policy *p = &w.contract->policies[i];
@@ -520,11 +499,11 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
         else
             sweep_policy(&w, p);
     }
-    remark(&w, "no history is kept: lapse's own tables are not installed");
+    work_remark(&w, "no history is kept: lapse's own tables are not installed");
     if (exclusive)
-        remark(&w, "an exclusive scheduler's lease is not part of this version: its policies were swept "
-                   "without one");
-    return finish(&w, started);
+        work_remark(&w, "an exclusive scheduler's lease is not part of this version: its policies were swept "
+                        "without one");
+    return work_finish(&w, started);
 }
 
 /* --- reports

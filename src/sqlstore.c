@@ -20,35 +20,7 @@
 
 enum { SAMPLE_ROWS = 1000 };
 
-/* --- rows and sets ------------------------------------------------------------------------------------ */
-
-void rows_release(struct rows *r)
-{
-    arena_free(r->arena);
-    free(r->cells);
-    *r = (struct rows){0};
-}
-
-void rows_push(struct rows *r, const struct value *cells)
-{
-    if (!r->arena)
-        r->arena = arena_new();
-    bool full = (r->n_rows & (r->n_rows - 1)) == 0; /* room is the next power of two */
-    if (full)
-        r->cells = mem_grow(r->cells, (r->n_rows ? r->n_rows * 2 : 1) * r->n_columns, sizeof(*r->cells));
-    struct value *to = r->cells + r->n_rows * r->n_columns;
-    for (size_t i = 0; i < r->n_columns; i++) {
-        to[i] = cells[i];
-        if (cells[i].text)
-            to[i].text = arena_strndup(r->arena, cells[i].text, cells[i].len);
-    }
-    r->n_rows++;
-}
-
-static const struct value *row_at(const struct rows *r, size_t i)
-{
-    return r->cells + i * r->n_columns;
-}
+/* --- sets ------------------------------------------------------------------------------------ */
 
 void sql_store_release(struct sql_store *s)
 {
@@ -111,7 +83,7 @@ static size_t known_slot(const struct known *k, const struct value *row)
         h = hash_value(h, &row[i]);
     size_t at = (size_t)h & (k->room - 1);
     for (; k->slots[at]; at = (at + 1) & (k->room - 1)) {
-        const struct value *other = row_at(k->rows, k->slots[at] - 1);
+        const struct value *other = rows_at(k->rows, k->slots[at] - 1);
         size_t same = 0;
         while (same < k->n_key && same_value(&row[same], &other[same]))
             same++;
@@ -129,7 +101,7 @@ static void known_rebuild(struct known *k)
         k->room *= 2;
     k->slots = mem_alloc(k->room * sizeof(*k->slots));
     for (size_t i = 0; i < k->rows->n_rows; i++)
-        k->slots[known_slot(k, row_at(k->rows, i))] = i + 1;
+        k->slots[known_slot(k, rows_at(k->rows, i))] = i + 1;
 }
 
 /* Adds the row to the set unless its key is there; says whether it was added. */
@@ -171,7 +143,7 @@ static int query_number(struct sql_store *s, const struct stmt *st, int64_t *ret
     AUTO(rows_release) struct rows r = {0};
     if (s->engine->query(s, st, &r, e) < 0)
         return -1;
-    *ret = r.n_rows ? number(row_at(&r, 0)) : 0;
+    *ret = r.n_rows ? number(rows_at(&r, 0)) : 0;
     return 0;
 }
 
@@ -211,35 +183,11 @@ static int pick(struct sql_store *s, const struct plan *p, const struct cursor *
     s->sets[0].node = root;
     s->sets[0].rows.n_columns = root->n_carry;
     for (size_t i = 0; i < found.n_rows; i++)
-        rows_push(&s->sets[0].rows, row_at(&found, i));
+        rows_push(&s->sets[0].rows, rows_at(&found, i));
     ret->picked = (int64_t)found.n_rows;
     if (found.n_rows)
-        cursor_set(&ret->end, row_at(&found, found.n_rows - 1) + root->n_carry, p->n_order);
+        cursor_set(&ret->end, rows_at(&found, found.n_rows - 1) + root->n_carry, p->n_order);
     return 0;
-}
-
-void value_print(const struct value *v, struct text *out)
-{
-    switch (v->kind) {
-    case VALUE_NULL:
-        text_add(out, "NULL");
-        break;
-    case VALUE_INTEGER:
-        text_addf(out, "%lld", (long long)v->integer);
-        break;
-    case VALUE_REAL:
-        text_addf(out, "%.17g", v->real);
-        break;
-    case VALUE_TEXT:
-        text_add_n(out, v->text, v->len);
-        break;
-    case VALUE_BLOB:
-        text_add(out, "x'");
-        for (size_t i = 0; i < v->len; i++)
-            text_addf(out, "%02x", (unsigned)(unsigned char)v->text[i]);
-        text_add(out, "'");
-        break;
-    }
 }
 
 static char *key_text(const struct node *root, const struct value *row)
@@ -274,7 +222,7 @@ static int need_keys(const struct rows *rows, const struct table *t, struct err 
 {
     for (size_t i = 0; t->key_may_be_null && i < rows->n_rows; i++)
         for (size_t k = 0; k < t->n_key; k++)
-            if (row_at(rows, i)[k].kind == VALUE_NULL)
+            if (rows_at(rows, i)[k].kind == VALUE_NULL)
                 return err_set(e, ERR_REFUSED, "a row of %s that goes with it has no key (it is NULL)",
                                t->print);
     return 0;
@@ -295,8 +243,8 @@ static int grow_once(struct sql_store *s, const struct node *n, int frontier, st
         if (r == 0)
             r = need_keys(&found, n->table, e);
         for (size_t i = 0; r == 0 && i < found.n_rows; i++)
-            if (known_add(known, set, row_at(&found, i)))
-                rows_push(&next, row_at(&found, i));
+            if (known_add(known, set, rows_at(&found, i)))
+                rows_push(&next, rows_at(&found, i));
     }
     rows_release(&s->sets[frontier].rows);
     s->sets[frontier].rows = next;
@@ -316,7 +264,7 @@ static int grow(struct sql_store *s, const struct node *n, struct err *e)
     s->sets[frontier].node = n;
     s->sets[frontier].rows.n_columns = n->n_carry;
     for (size_t i = 0; i < s->sets[n->set].rows.n_rows; i++)
-        rows_push(&s->sets[frontier].rows, row_at(&s->sets[n->set].rows, i));
+        rows_push(&s->sets[frontier].rows, rows_at(&s->sets[n->set].rows, i));
     while (s->sets[frontier].rows.n_rows)
         if (s->engine->load_set(s, frontier, e) < 0 || grow_once(s, n, frontier, &known, e) < 0)
             return -1;
@@ -524,7 +472,7 @@ int sqlstore_slice(struct store *store, const struct plan *p, const struct curso
     if (!ret->picked)
         return 0;
     if (ret->picked == 1)
-        ret->key = key_text(&p->root, row_at(&s->sets[0].rows, 0));
+        ret->key = key_text(&p->root, rows_at(&s->sets[0].rows, 0));
     if (p->judge_again && judge(s, p, e) < 0)
         return -1;
     if (!s->sets[0].rows.n_rows)
@@ -611,11 +559,11 @@ static int count_in(struct sql_store *s, const struct plan *p, struct due *ret, 
     sql_count(&st, s->engine->dialect, p);
     if (s->engine->query(s, &st, &counts, e) < 0)
         return -1;
-    read_counts(p, row_at(&counts, 0), ret);
+    read_counts(p, rows_at(&counts, 0), ret);
     sql_kept(&st, s->engine->dialect, p);
     if (s->engine->query(s, &st, &kept, e) < 0)
         return -1;
-    const struct value *row = row_at(&kept, 0);
+    const struct value *row = rows_at(&kept, 0);
     ret->null_time = number(&row[0]);
     ret->unreadable_time = number(&row[1]);
     ret->held = number(&row[2]);
@@ -716,9 +664,9 @@ int sqlstore_sample(struct store *store, const struct plan *p, size_t time, stru
     for (size_t i = 0; r == 0 && i < found.n_rows; i++) {
         ret->n++;
         if (t->encoding == TIME_INTEGER)
-            sample_integer(t, row_at(&found, i), ret);
+            sample_integer(t, rows_at(&found, i), ret);
         else if (t->encoding == TIME_TEXT)
-            sample_text(t, row_at(&found, i), ret);
+            sample_text(t, rows_at(&found, i), ret);
     }
     return r;
 }

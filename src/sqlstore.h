@@ -6,18 +6,6 @@
 
 #include "sql.h"
 
-/* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
-struct rows {
-    struct arena *arena;
-    size_t n_columns, n_rows;
-    struct value *cells; /* row by row */
-};
-void rows_release(struct rows *r);
-void rows_push(struct rows *r, const struct value *cells); /* copies texts; n_columns must be set */
-
-/* A value as people read it: NULL, 42, 1.5, text as it is, x'00ff'. */
-void value_print(const struct value *v, struct text *out);
-
 /* The keys of the rows of one table that this slice is about. */
 struct keyset {
     struct rows rows;

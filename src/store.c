@@ -42,6 +42,58 @@ void store_close_p(struct store **s)
     *s = NULL;
 }
 
+void rows_release(struct rows *r)
+{
+    arena_free(r->arena);
+    free(r->cells);
+    *r = (struct rows){0};
+}
+
+void rows_push(struct rows *r, const struct value *cells)
+{
+    if (!r->arena)
+        r->arena = arena_new();
+    bool full = (r->n_rows & (r->n_rows - 1)) == 0; /* room is the next power of two */
+    if (full)
+        r->cells = mem_grow(r->cells, (r->n_rows ? r->n_rows * 2 : 1) * r->n_columns, sizeof(*r->cells));
+    struct value *to = r->cells + r->n_rows * r->n_columns;
+    for (size_t i = 0; i < r->n_columns; i++) {
+        to[i] = cells[i];
+        if (cells[i].text)
+            to[i].text = arena_strndup(r->arena, cells[i].text, cells[i].len);
+    }
+    r->n_rows++;
+}
+
+const struct value *rows_at(const struct rows *r, size_t row)
+{
+    return r->cells + row * r->n_columns;
+}
+
+void value_print(const struct value *v, struct text *out)
+{
+    switch (v->kind) {
+    case VALUE_NULL:
+        text_add(out, "NULL");
+        break;
+    case VALUE_INTEGER:
+        text_addf(out, "%lld", (long long)v->integer);
+        break;
+    case VALUE_REAL:
+        text_addf(out, "%.17g", v->real);
+        break;
+    case VALUE_TEXT:
+        text_add_n(out, v->text, v->len);
+        break;
+    case VALUE_BLOB:
+        text_add(out, "x'");
+        for (size_t i = 0; i < v->len; i++)
+            text_addf(out, "%02x", (unsigned)(unsigned char)v->text[i]);
+        text_add(out, "'");
+        break;
+    }
+}
+
 void cursor_release(struct cursor *c)
 {
     for (size_t i = 0; i < c->n; i++)

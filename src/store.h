@@ -5,6 +5,19 @@
 
 #include "plan.h"
 
+/* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
+struct rows {
+    struct arena *arena;
+    size_t n_columns, n_rows;
+    struct value *cells; /* row by row */
+};
+void rows_release(struct rows *r);
+void rows_push(struct rows *r, const struct value *cells); /* copies texts; n_columns must be set */
+const struct value *rows_at(const struct rows *r, size_t row);
+
+/* A value as people read it: NULL, 42, 1.5, text as it is, x'00ff'. */
+void value_print(const struct value *v, struct text *out);
+
 /* Where the next slice begins: after these values of plan->order. {0} is the start. Owned by the caller. */
 struct cursor {
     bool set;

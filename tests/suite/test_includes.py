@@ -27,7 +27,7 @@ ORDER = [
     "check check_*",
     "sweep",
     "report report_*",
-    "lapse",
+    "lapse lapse_*",
 ]
 ENGINES = ["sqlite", "postgres"]
 # What only one file may know: the databases' clients, and the YAML and JSON libraries.

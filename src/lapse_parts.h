@@ -1,0 +1,43 @@
+/* What the files of the facade share: a command at work, from its contract to its report. Private to lapse.
+ */
+#ifndef LAPSE_LAPSE_PARTS_H
+#define LAPSE_LAPSE_PARTS_H
+
+#include "check.h"
+#include "lapse.h"
+#include "report.h"
+
+struct lapse_contract {
+    struct contract *contract;
+};
+struct lapse_report {
+    struct report *report;
+};
+
+/* One command at work. */
+struct work {
+    const struct contract *contract;
+    const struct lapse_options *options;
+    struct report *report;
+    struct store *store;
+    instant now;
+    size_t selected, number; /* policies: how many, and which one it is */
+    int64_t due;             /* of the current one; -1: not counted */
+};
+
+struct lapse_report *boxed(struct report *r);
+/* Opens the store and takes the time. -1: the report says what is wrong, finish() it. */
+int work_start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
+               enum report_kind kind, const char *command, bool reading);
+void work_fail(struct work *w, const struct err *e); /* the command as a whole */
+void work_remark(struct work *w, const char *text);  /* worth saying once; lives as long as the report */
+struct lapse_report *work_finish(struct work *w, int64_t started);
+
+/* The policy's plan, or NULL and the reason in rp: disabled, refused by what check finds, or the database
+ * failed. */
+struct plan *work_plan(struct work *w, const struct policy *p, struct report_policy *rp,
+                       struct facts **ret_facts);
+/* What went wrong with one policy; the graver exit code stays. */
+void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e);
+
+#endif
