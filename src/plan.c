@@ -539,6 +539,10 @@ static const struct expr *bound(struct making *m)
 {
     const struct policy *pol = m->policy;
     struct plan *p = m->plan;
+    if (!p->n_times) {
+        no_bound(m);
+        return NULL;
+    }
     if (pol->expires.text) {
         add_cutoff(m, NULL, false, p->now);
         return plan_compare_time(m, p->times[0], CMP_LE, p->now);
@@ -562,10 +566,10 @@ static bool resolve_times(struct making *m)
     const struct policy *pol = m->policy;
     struct plan *p = m->plan;
     size_t n = pol->expires.text ? 1 : pol->n_age;
-    if (!n)
+    bool ok = n || pol->orphan || pol->cap, counts = false;
+    if (!ok)
         no_bound(m);
     p->times = arena_alloc(m->arena, (n ? n : 1) * sizeof(*p->times));
-    bool ok = n > 0, counts = false;
     for (size_t i = 0; i < n; i++) {
         ok &= plan_bound_column(m, pol->expires.text ? &pol->expires : &pol->age[i], &p->times[i]);
         counts |= ok && p->times[i].encoding == TIME_INTEGER;
@@ -720,11 +724,11 @@ static void make_conditions(struct making *m)
         p->free_ = plan_not_true(m, waiting);
         p->judge_again = true;
     }
-    plan_add_kid(m, due, p->timely);
+    plan_add_kid(m, due, p->timely && p->timely->kind == EXPR_TRUE ? NULL : p->timely);
     plan_add_kid(m, due, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
     plan_add_kid(m, due, p->hold);
     plan_add_kid(m, due, p->free_);
-    p->due = plan_simplest(due);
+    p->due = due->n_kids ? plan_simplest(due) : plan_expr(m, EXPR_TRUE);
 }
 
 static void make(struct making *m)

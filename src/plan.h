@@ -124,9 +124,11 @@ struct plan {
     const struct expr *hold;    /* NULL: none. Already "is not true" */
     const struct expr *free_;   /* NULL: none. after, with-where: nothing to wait for */
     const struct expr *due;     /* all of the above, sargable parts first */
+    bool examines; /* the bound looks at many rows to find few: they are found in one reading, then locked by
+                      key */
     bool judge_again; /* due looks at other rows: judge in a new statement once the rows are locked */
 
-    struct time_column *times; /* the bound's columns */
+    struct time_column *times; /* the bound's columns; none where age plays no part */
     size_t n_times;
     const struct index
         *index; /* what the cursor follows to the time; NULL: none serves, it follows the key */

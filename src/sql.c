@@ -632,7 +632,9 @@ static void grown(struct writer *w, const struct node *n)
 
 static void time_of_row(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
-    if (p->n_times == 1)
+    if (!p->n_times)
+        add(s, "NULL");
+    else if (p->n_times == 1)
         d->time_value(s, THIS, &p->times[0]);
     else
         d->latest(s, THIS, p->times, p->n_times);
@@ -799,6 +801,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
     struct writer w = writer_for(s, d, p);
     add(s, "SELECT ");
     filter(s);
+    add(s, p->n_times ? "" : "FALSE");
     for (size_t i = 0; i < p->n_times; i++) {
         add(s, i ? " AND " : "");
         sql_column(s, d, THIS, p->times[i].column);
@@ -806,7 +809,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
     }
     add(s, "),\n");
     filter(s);
-    add(s, "NOT (");
+    add(s, p->n_times ? "NOT (" : "NOT (TRUE");
     for (size_t i = 0; i < p->n_times; i++) {
         add(s, i ? " AND " : "");
         d->time_readable(s, THIS, &p->times[i]);
