@@ -480,6 +480,7 @@ const struct dialect dialect_postgres = {
     .like = postgres_like,
     .prefix = postgres_prefix,
     .lock = postgres_lock,
+    .nulls_last = " NULLS LAST",
     .now = bind_instant,
     .dollar_quotes = true,
     .backslash_strings = true,

@@ -27,6 +27,7 @@ struct column {
     enum type_class type;
     bool not_null;
     bool generated;        /* computed from other columns: it cannot be set */
+    bool unordered;        /* its type has no order (json, point, …) */
     const char *collation; /* NULL: the type has none, or the default */
     const char **labels;   /* TYPE_ENUM */
     size_t n_labels;

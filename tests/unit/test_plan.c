@@ -69,6 +69,18 @@ static void show_rows(struct text *out, const struct expr *x, const char *word)
         show_kids(out, x, "");
 }
 
+/* beyond 5 per a, b by c, d!, key(population); ! is by its instant. */
+static void show_ranking(struct text *out, const struct expr *x)
+{
+    const struct ranking *r = x->ranking;
+    text_addf(out, "beyond %" PRId64 " %s", r->rows, x->table->name);
+    for (size_t i = 0; i < r->n_per; i++)
+        text_addf(out, "%s%s", i ? ", " : " per ", r->per[i]->name);
+    for (size_t i = 0; i < r->n_newest; i++)
+        text_addf(out, "%s%s%s", i ? ", " : " by ", r->newest[i].column->name, r->newest[i].time ? "!" : "");
+    show_kids(out, x, "");
+}
+
 static void show_expr(struct text *out, const struct expr *x)
 {
     if (!x) {
@@ -122,6 +134,9 @@ static void show_expr(struct text *out, const struct expr *x)
         break;
     case EXPR_SUBTREE_EXISTS:
         show_rows(out, x, "subtree");
+        break;
+    case EXPR_BEYOND_NEWEST:
+        show_ranking(out, x);
         break;
     case EXPR_SQL:
         text_addf(out, "sql<%s>", x->sql);

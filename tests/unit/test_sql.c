@@ -115,7 +115,7 @@ static void write_looks(struct writing *w)
     written(w, "probe");
     sql_remaining(&w->s, w->d, w->plan, 10);
     written(w, "remaining");
-    sql_sample(&w->s, w->d, w->plan, 0, 50);
+    sql_sample(&w->s, w->d, w->plan, w->plan->times[0].column, 50);
     written(w, "sample");
     sql_has(&w->s, w->d, w->plan->root.table, w->plan->matches);
     written(w, "has");
