@@ -581,6 +581,7 @@ static const struct expr *bound(struct making *m)
     struct plan *p = m->plan;
     const struct newest *n = pol->cap ? pol->cap : pol->keep_newest;
     const struct expr *old = pol->cap ? plan_expr(m, EXPR_TRUE) : age_bound(m);
+    p->aged = old;
     if (!n || !old)
         return old;
     p->beyond = plan_beyond_newest(m, n);
@@ -588,10 +589,7 @@ static const struct expr *bound(struct making *m)
         return NULL;
     p->examines = p->judge_again = true;
     carry_groups(m, p->beyond->ranking);
-    struct expr *likely = plan_expr(m, EXPR_AND), *both = plan_expr(m, EXPR_AND);
-    plan_add_kid(m, likely, old);
-    plan_add_kid(m, likely, p->matches);
-    p->likely = likely;
+    struct expr *both = plan_expr(m, EXPR_AND);
     plan_add_kid(m, both, pol->cap ? NULL : old);
     plan_add_kid(m, both, p->beyond);
     return plan_simplest(both);

@@ -138,7 +138,7 @@ struct plan {
     const struct expr *matches; /* rows, where: the rows the policy speaks of (no time, no guards) */
     const struct expr *timely;  /* the bound: which of them are old enough */
     const struct expr *beyond;  /* NULL: none. cap, keep_newest: the part of the bound that ranks rows */
-    const struct expr *likely;  /* with beyond: what every due row satisfies, without ranking any */
+    const struct expr *aged;    /* the bound without that part */
     const struct expr *hold;    /* NULL: none. Already "is not true" */
     const struct expr *free_;   /* NULL: none. after, with-where: nothing to wait for */
     const struct expr *due;     /* all of the above, sargable parts first */
