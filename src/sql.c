@@ -973,22 +973,24 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
     }
     add(s, ")),\n");
     filter(s);
+    expression(&w, THIS, p->timely);
+    add(s, " AND ");
     if (p->hold) {
-        expression(&w, THIS, p->timely);
-        add(s, " AND NOT (");
+        add(s, "NOT (");
         expression(&w, THIS, p->hold);
         add(s, ")),\n");
     } else {
         add(s, "FALSE),\n");
     }
     filter(s);
+    expression(&w, THIS, p->timely);
+    if (p->hold) {
+        add(s, " AND ");
+        expression(&w, THIS, p->hold);
+    }
+    add(s, " AND ");
     if (p->free_) {
-        expression(&w, THIS, p->timely);
-        if (p->hold) {
-            add(s, " AND ");
-            expression(&w, THIS, p->hold);
-        }
-        add(s, " AND NOT (");
+        add(s, "NOT (");
         expression(&w, THIS, p->free_);
         add(s, "))\n");
     } else {

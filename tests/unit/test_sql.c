@@ -121,6 +121,18 @@ static void write_looks(struct writing *w)
     written(w, "has");
 }
 
+static void write_ranks(struct writing *w)
+{
+    sql_probe(&w->s, w->d, w->plan);
+    written(w, "probe");
+    sql_scout(&w->s, w->d, w->plan, NULL, 100);
+    written(w, "scout");
+    sql_pick_set(&w->s, w->d, w->plan);
+    written(w, "pick set");
+    sql_judge(&w->s, w->d, w->plan);
+    written(w, "judge");
+}
+
 static void add_tables(struct world *w, const char *schema)
 {
     w->facts->folds_lower = schema != NULL;
@@ -160,6 +172,18 @@ static const struct {
     const char *postgres, *sqlite;
 } statements[] = {
     /* clang-format off */
+    {"table: jobs, cap: { rows: 5, per: [state, ok], newest: [at_ms, seen_ms] }, rows: { code: x }",
+     write_ranks,
+     "",
+     ""},
+    {"table: part, cap: { rows: 2, newest: label }",
+     write_ranks,
+     "",
+     ""},
+    {"table: jobs, age: at_ms, keep: 1h, keep_newest: { rows: 1, per: parent_id, newest: at_ms }",
+     write_ranks,
+     "",
+     ""},
     {"table: jobs, expires: at_ms, rows: { state: [a, 'x*', null] }",
      write_slice,
      /* PostgreSQL */
