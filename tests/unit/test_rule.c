@@ -84,8 +84,8 @@ static void a_column_groups_or_orders(void **state)
 {
     struct reading *g = *state;
     read_policy(g, "table: t, age: x, keep: 1h, keep_newest: { rows: 1, per: [a, b], newest: [c, b] }");
-    assert_mistakes(
-        g, "1:86 'per' and 'newest' both name the column 'b'; per makes the groups, newest the order inside them");
+    assert_mistakes(g, "1:86 'per' and 'newest' both name the column 'b'; per makes the groups, newest the "
+                       "order inside them");
 }
 
 static void keep_values_stand_in_the_order_of_the_file(void **state)
