@@ -907,9 +907,9 @@ static const struct {
     {"table: jobs, cap: { rows: 5, per: state, newest: STATE }",
      "57 'newest' names the column 'state' again (name each column once: those of per make the groups, those of newest the order)"},
     {"table: jobs, age: at, keep: 1d, keep_newest: { rows: 5, newest: ref }",
-     "71 column 'ref' is uuid, which has no order: 'newest' cannot use it (name a column whose values have an order)"},
+     "72 column 'ref' is uuid, which has no order: 'newest' cannot use it (name a column whose values have an order)"},
     {"table: jobs, cap: { rows: 5, newest: n, per: [state, ref] }",
-     "62 column 'ref' is uuid, which has no order: 'per' cannot use it (name a column whose values have an order)"},
+     "61 column 'ref' is uuid, which has no order: 'per' cannot use it (name a column whose values have an order)"},
     /* clang-format on */
 };
 
