@@ -298,9 +298,9 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
     return x;
 }
 
-/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held, has a time, is
- * not among the newest that stay and, for orphans, has no source. A row below a due one goes with it however
- * young it is, but not against this. */
+/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held, has a time,
+ * is not among the newest that stay and, for orphans, has no source. A row below a due one goes with it
+ * however young it is, but not against this. */
 static const struct expr *may_ever_go(struct making *m)
 {
     const struct plan *p = m->plan;
