@@ -507,9 +507,10 @@ class Orphan:
         self.matching = said.get("matching")
         self.allow_empty = said.get("allow_empty", False)
 
-    def refuses(self, state):
-        """Everything would be an orphan of a source that has nothing in it."""
-        return not state[self.source] and not self.allow_empty
+    def refuses(self, state, losing):
+        """Everything would be an orphan of a source that has nothing in it; and a policy that deletes rows of its own
+        source would make orphans as it goes. losing: the tables that it deletes from."""
+        return not state[self.source] and not self.allow_empty or self.source in losing
 
     def sources(self, row, state):
         wanted = [row[c] for c in self.by]
@@ -580,6 +581,10 @@ class Owner:
             # on the table itself: the rows below are rows of this same level
             level = self if ref.table is table else Owner(w, ref.table, schema)
             self.owned.append((ref, w.get("where"), level))
+
+    def losing(self):
+        """The tables that lose rows, here and below."""
+        return {self.table}.union(*(below.losing() for _, _, below in self.owned if below is not self))
 
     def detachable(self):
         """(table, columns) of every reference that may be emptied, here and below."""
@@ -723,7 +728,7 @@ class Judge:
 
     def verdict(self, state):
         v = Verdict(self.table)
-        if self.orphan and self.orphan.refuses(state):
+        if self.orphan and self.orphan.refuses(state, self.owner.losing()):
             v.refused = True
             return v
         for i, row in state[self.table].items():

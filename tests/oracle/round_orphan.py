@@ -12,7 +12,7 @@ class Orphans:
         self.unmatched = self.when is not None and self.when.endswith(("_unmatched", "NoLongerMatching"))
         self.use(f"orphan {self.when or 'by default'}")
         self.source, self.by_foreign = None, False
-        if self.chance(0.15):
+        if self.chance(0.03):
             self.use("orphan of the table itself")
             return
         keyless = self.chance(0.08)
@@ -24,6 +24,8 @@ class Orphans:
         if keyless or not self.by_foreign and self.chance(0.25):
             self.use("orphan: a source key that is not unique")
             self.source_key = [self.few_values(source, f"k{i}", self.pick(0, 0.2)) for i in range(self.pick(1, 1, 2))]
+        if keyless:
+            source.identity = self.source_key
         self.settle(source)
         self.rows_of(source, 0 if self.chance(0.07) else self.pick(1, 3, 5, 8))
 
@@ -70,7 +72,7 @@ class Orphans:
             return [self.rng.choice(whole)[k] for k in self.of_key]
         if not self.pg and "STRICT" not in root.options and self.chance(0.1):
             self.use("orphan: by holds another type")
-            return [self.pick(0.5, "x", b"x", b"") for _ in self.of_key]
+            return [self.pick("x", b"x", b"", *([0.5] if source.table.columns[k].kind == "int" else [])) for k in self.of_key]
         return [self.key_value(source, k) for k in self.of_key]
 
     def finish_orphan(self, policy, root):

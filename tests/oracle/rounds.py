@@ -224,6 +224,7 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
         if bound == "expires":
             policy["expires"] = column
         elif bound == "cap":
+            self.use("cap")
             policy["cap"] = {"rows": self.pick(1, 2, 4), "newest": column}
         else:
             policy.update(age=column, keep=self.span_text(self.a_span()))

@@ -513,12 +513,9 @@ class Orphans(unittest.TestCase):
         self.assertEqual(self.v.why[5], "waiting below: has a source")
 
     def test_of_the_table_itself(self):
-        rows = [{"up": 7}, {"up": 1}, {"up": 2}, {}, {"up": 4}]
-        said = {"of": "t(id)", "by": "up"}
-        self.assertEqual(self.gone(*rows, orphan=said), [1])
-        policy = {"table": "t", "orphan": said, "age": "at_ms"}
-        left = oracle.at_most(policy, self.schema, self.state, NOW)
-        self.assertEqual(sorted(left[self.t]), [4, 5])
+        """Each row that goes would make orphans: such a policy is refused."""
+        self.assertEqual((self.gone({"up": 7}, {"up": 1}, orphan={"of": "t(id)", "by": "up"}), self.v.refused), ([], True))
+        self.assertEqual((self.gone({"s": 7}, **{"with": ["source(at_ms)"]}), self.v.refused), ([], True))
 
     def test_the_newest_stay(self):
         rows = [{"s": 9, "at_ms": 1}, {"s": 9, "at_ms": 2}, {"s": 1, "at_ms": 3}]
