@@ -240,6 +240,8 @@ class Trouble(Exception):
 def run(db, contract, command, now, *names):
     r = harness.lapse(db, contract, command, *names, "--json", "--now", now, env=SANITIZER)
     output = r.json
+    if "policies" not in output:
+        raise Trouble(str(r))
     odd = [p for p in output["policies"] if p["outcome"] not in ("done", "planned", "disabled") or p.get("skipped")]
     code = 0 if not odd else 3 if all(p["outcome"] == "refused" for p in odd) else None
     if output.get("error") or output["command"] != command or output["now"] != now or output["exit"] != r.code \

@@ -18,18 +18,29 @@ class Newest:
         if made.attributes and self.chance(0.1):
             per.append(self.rng.choice(list(made.attributes)))
         self.use(f"{word} per {len(per) if len(per) < 2 else 'several'}")
-        pool = list(made.times) + list(made.attributes) + [self.tied_column(made)]
+        pool = [c for c in self.sortable(made) + [self.tied_column(made)] if c not in per]
         if made.table.key and self.chance(0.1):
-            pool.append(made.table.key[0])
+            pool += [c for c in made.table.key[:1] if c not in pool and c not in made.times]
         newest = self.rng.sample(pool, min(len(pool), self.pick(1, 1, 1, 2, 3)))
         if len(newest) > 1:
             self.use("newest of several columns")
+        made.numbers.update(newest)
         rule = {"rows": self.pick(1, 1, 2, 2, 3, 4), "newest": self.columns_ref(newest)}
-        if per or self.chance(0.1):
+        if per:
             rule["per"] = self.columns_ref(per)
         items = list(rule.items())
         self.rng.shuffle(items)
         return dict(items)
+
+    def sortable(self, made):
+        """Columns that say which row is newer. Not the times that are texts: written in several forms they do not sort
+        as times, and the program says so, as it does of texts among numbers."""
+        return [c for c in made.times if made.table.columns[c].kind != "text"] + list(made.attributes)
+
+    def sorted_now(self, made):
+        """The same for a table that has its rows."""
+        return [c for c in self.sortable(made) if made.table.columns[c].kind != "int"
+                or not any(isinstance(r[c], (str, bytes)) for r in made.rows)]
 
     def columns_ref(self, names):
         refs = [self.column_ref(c) for c in names]
@@ -52,7 +63,7 @@ class Newest:
                 row[name] = None
             elif mixed and "STRICT" not in made.options and self.chance(0.3):
                 self.use("groups or order of several types")
-                row[name] = self.pick("x", 0.5, b"\x01", b"", "")
+                row[name] = self.pick(0.5, -0.5, *(() if name in made.numbers else ("x", b"\x01", b"", "")))
             else:
                 row[name] = self.rng.choice(values)
         made.fill[name] = fill

@@ -14,6 +14,7 @@ class Made:
         self.uniques, self.foreign_sql, self.options = [], [], []
         self.suffix, self.indexes, self.dropped = "", [], None
         self.null_key = False
+        self.numbers = set()    # columns that hold no texts, though SQLite would let them
         self.fill = {}          # column -> function of (row so far) -> value
         self.rows = []
 

@@ -82,7 +82,7 @@ class Times:
             odd = not self.pg and "STRICT" not in made.options and column.name not in made.table.key
             if odd and self.chance(0.05):
                 self.use("integer column with other values")
-                return self.pick("soon", 1.5, b"\x00", "", 1700000000.25)
+                return self.pick(1.5, 1700000000.25, *(() if column.name in made.numbers else ("soon", b"\x00", "")))
             unit = oracle.unit_of(column, self.unit)
             value = at // unit + self.pick(0, 0, 1, -1)
             if made.types[column.name] == "integer" and self.pg:

@@ -225,7 +225,7 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
             policy["expires"] = column
         elif bound == "cap":
             self.use("cap")
-            policy["cap"] = {"rows": self.pick(1, 2, 4), "newest": column}
+            policy["cap"] = {"rows": self.pick(1, 2, 4), "newest": self.column_ref(self.rng.choice(self.sorted_now(root)))}
         else:
             policy.update(age=column, keep=self.span_text(self.a_span()))
         if bound == "orphan":
@@ -239,7 +239,7 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
         column = made.times[0]
         policy = {"table": self.table_ref(made), **unshared(lists)}
         if self.chance(0.3):
-            policy["cap"] = {"rows": self.pick(1, 2, 3), "newest": self.column_ref(column)}
+            policy["cap"] = {"rows": self.pick(1, 2, 3), "newest": self.column_ref(self.rng.choice(self.sorted_now(made)))}
             if made.refers and self.chance(0.8):
                 policy["cap"]["per"] = self.columns_ref(made.refers)
             self.use("cap of a dependent")
