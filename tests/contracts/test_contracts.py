@@ -154,12 +154,8 @@ class MetadataTables(Ready):
                 self.given(f"delete from {table}")
         self.series(f"metadata (id, external_id, name, {self.state}, start_time)",
                     f"n, 'go-' || n, '{self.listed}', 'completed', '2024-06-15T10:00:00Z'", rows)
-        if not self.on_postgres:
-            self.given("begin")
         self.given("insert into work_queue (id, external_id, metadata_id) select id, external_id, id from metadata;"
                    "insert into log (id, metadata_id, message) select id, id, 'go: ' || id from metadata")
-        if not self.on_postgres:
-            self.given("commit")
 
     def series(self, into, select, last):
         if self.on_postgres:
