@@ -69,6 +69,7 @@ INSERT INTO channel_inbox (tenant_id, inbox_id, status, received_at_ms, terminal
     ('north', 10, 'completed',  1717000000000, 1717000000000, 'go: its failed answer goes in the same run'),
     ('south',  8, 'completed',  1717000000000, 1717000000000, 'go: the queued answer is another tenant''s'),
     ('north', 11, 'queued',     1717000000000, NULL,          'keep: queued at any age'),
+    ('north', 14, 'queued',     1717000000000, 1717000000000, 'keep: put back into the queue'),
     ('north', 12, 'processing', 1717000000000, 1717000000000, 'keep: being worked on again'),
     ('north', 13, 'completed',  1717000000000, NULL,          'keep: nobody knows since when');
 
@@ -78,9 +79,9 @@ INSERT INTO channel_outbox (tenant_id, outbox_id, inbox_id, status, created_at_m
     ('north', 3,  9, 'failed',  1717000000000, 1717848000000, 'keep: failed 7 days ago exactly'),
     ('north', 4, 10, 'failed',  1717000000000, 1717847999999, 'go: failed just before the window'),
     ('north', 5,  3, 'failed',  1717000000000, 1717000000000, 'go: failed long ago'),
-    ('north', 6,  7, 'sending', 1717000000000, 1717000000000, 'keep: being sent again'),
-    ('north', 7,  7, 'sent',    1717000000000, 1717000000000, 'keep: the delivery path deletes it'),
-    ('north', 8,  7, 'failed',  1717000000000, NULL,          'keep: nobody knows since when');
+    ('north', 6, 12, 'sending', 1717000000000, 1717000000000, 'keep: being sent again'),
+    ('north', 7, 12, 'sent',    1717000000000, 1717000000000, 'keep: the delivery path deletes it'),
+    ('north', 8, 12, 'failed',  1717000000000, NULL,          'keep: nobody knows since when');
 
 -- A day of replay history: 2024-06-14T12:00:00Z.
 INSERT INTO outbox (id, topic, payload, created_at) VALUES
