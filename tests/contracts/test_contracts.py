@@ -74,6 +74,12 @@ class Ready(Case):
     def has(self, table, mark):
         return self.db.rows(f"select count(*) from {table} where {self.marks[table]} = ?", (mark,)) == [(1,)]
 
+    def page(self, *words):
+        """The operators' page, which says how the schedulers and labels were read, has all these."""
+        page = self.lapse(self.contract, "contract", code=0).out
+        for w in words:
+            self.assertIn(w, page)
+
     def series(self, into, select, last):
         self.given(f"insert into {into} with recursive s (n) as (select 1 union all select n + 1 from s where n < {last})"
                    f" select {select} from s")
@@ -174,9 +180,13 @@ class MetadataTables(Ready):
         for mark in ("keep-pending-at-any-age", "keep-in-progress-at-any-age", "keep-exactly-at-the-cutoff"):
             self.assertTrue(self.has("metadata", mark), mark)
 
+    def test_every_minute_and_at_start_on_any_number_of_servers(self):
+        self.page("every minute, also at start", "`metadata` takes no lease")
+
     def test_another_period_and_interval(self):
         self.options = {"RETENTION_PERIOD": "2h", "CLEANUP_INTERVAL": "5m"}
         self.check(self.contract, code=0)
+        self.page("every 5 minutes, also at start")
         self.assertEqual(self.plan(self.contract).policy("metadata")["cutoff"], "2024-06-15T10:00:00Z")
         self.sweep(self.contract)
         self.assertTrue(self.has("metadata", "go-just-before-the-cutoff"))      # of the shorter period
@@ -337,9 +347,12 @@ class OrphanedTasks(Sample):
     name = "orphaned-tasks"
 
     def test_the_interval_in_each_of_its_forms(self):
-        for interval in ("12h", "7d", "86400000", "CRON 0 3 * * *"):
+        self.page("every 24 hours")
+        for interval, read in (("12h", "every 12 hours"), ("7d", "every 7 days"), ("86400000", "every 24 hours"),
+                               ("CRON 0 3 * * *", "0 3 * * *")):
             self.options = {"TASK_CLEANUP_INTERVAL": interval}
             self.check(self.contract, code=0)
+            self.page(read)
         self.options = {"TASK_CLEANUP_INTERVAL": "CRON 0 25 * * *"}
         self.check(self.contract, code=2)
 
@@ -386,11 +399,19 @@ class OperationalTables(Sample):
         return {"channel_inbox": self.going()["channel_inbox"] - 1}
 
     def test_names_in_metrics_and_logs_are_the_documents(self):
-        labels = [p["label"] for p in self.plan(self.contract).json["policies"]]
-        self.assertEqual(set(labels), {
-            "presence_entries", "connections", "channel_inbound_dedupe", "channel_inbox.failed", "channel_inbox.completed",
-            "channel_outbox.failed", "lane_leases", "workspace_leases", "oauth_pending", "oauth_refresh_leases",
-            "models_dev_refresh_leases", "outbox", "outbox_consumers"})
+        tables = {
+            "statestore": ("presence_entries", "connections", "channel_inbound_dedupe", "channel_inbox.failed",
+                           "channel_inbox.completed", "channel_outbox.failed", "lane_leases", "workspace_leases",
+                           "oauth_pending", "oauth_refresh_leases", "models_dev_refresh_leases"),
+            "outbox": ("outbox", "outbox_consumers")}
+        labels = {p["label"] for p in self.plan(self.contract).json["policies"]}
+        self.assertEqual(labels, {t for some in tables.values() for t in some})
+        for scheduler, some in tables.items():
+            self.page(f"`{scheduler}.lifecycle_pruned`", f"`{scheduler}.lifecycle_tick_failed`",
+                      f'lifecycle_tick_errors_total{{scheduler="{scheduler}"}}',
+                      f"Scheduler `{scheduler}`, every 5 minutes, not at start, one sweeper in the cluster",
+                      *(f'lifecycle_prune_rows_total{{scheduler="{scheduler}",table="{t}"' for t in some))
+        self.page("`models_dev_cache` has no policy", "`channel_outbox.sent` has no policy")
 
     def test_a_completed_message_goes_after_its_answers(self):
         waiting, answer = "keep: an answer of it is still queued", "keep: not sent yet"

@@ -87,6 +87,11 @@ class Pages(unittest.TestCase):
             for line in left[:-1]:
                 self.assertRegex(line, r"^(\d+\|)?keep", page)
 
+    def test_links_lead_somewhere(self):
+        for page in (MIGRATING, HOME / "README.md", *READMES):
+            for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+                self.assertTrue((page.parent / target).exists(), f"{page} links to {target}")
+
     def test_every_contract_has_its_section(self):
         self.assertEqual(sorted(sections()), CONTRACTS)
 
