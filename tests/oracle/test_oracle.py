@@ -904,6 +904,9 @@ class _Leaf:
     def __init__(self, level):
         self.table, self.detach, self.after, self.owned = level.table, [], [], []
 
+    def losing(self):
+        return {self.table}
+
 
 if __name__ == "__main__":
     unittest.main()
