@@ -119,6 +119,7 @@ struct plan {
     struct node root;
     int n_sets;
 
+    const struct expr *rows, *where; /* NULL: not given. Parts of matches, for people */
     const struct expr *matches; /* rows, where: the rows the policy speaks of (no time, no guards) */
     const struct expr *timely;  /* the bound: which of them are old enough */
     const struct expr *hold;    /* NULL: none. Already "is not true" */
@@ -140,6 +141,7 @@ struct plan {
         const char *value;
         bool never;
         instant at;
+        const struct expr *when; /* the rows it is for; NULL: all, or those that no other is for */
     } * cutoffs;
     size_t n_cutoffs; /* 0: each row says */
 
