@@ -1,4 +1,5 @@
-/* sql_row: statements about one row: what it holds, how conditions judge it, what it waits for. Part of sql. */
+/* sql_row: statements about one row: what it holds, how conditions judge it, what it waits for. Part of sql.
+ */
 #include "sql_parts.h"
 
 /* True, false or unknown as 1, 0 or NULL, the same on every engine. */

@@ -63,8 +63,8 @@ void sqlstore_rollback(struct store *s);
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .has_value = sqlstore_has_value,                 \
     .count = sqlstore_count, .probe = sqlstore_probe, .remaining = sqlstore_remaining,                       \
-    .judge_row = sqlstore_judge_row,       \
-    .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .mark = sqlstore_mark,    \
-    .undo = sqlstore_undo, .commit = sqlstore_commit, .rollback = sqlstore_rollback
+    .judge_row = sqlstore_judge_row, .explain = sqlstore_explain, .begin = sqlstore_begin,                   \
+    .slice = sqlstore_slice, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,        \
+    .rollback = sqlstore_rollback
 
 #endif

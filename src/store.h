@@ -89,7 +89,7 @@ struct inquiry {
 };
 enum verdict { VERDICT_FALSE, VERDICT_TRUE, VERDICT_UNKNOWN };
 struct answer {
-    size_t found; /* 0: there is no such row; 2: the key fits several, nothing else is said */
+    size_t found;    /* 0: there is no such row; 2: the key fits several, nothing else is said */
     struct rows row; /* its columns as stored */
     struct answer_time {
         bool usable; /* false: NULL, or no instant that can be reckoned with */
