@@ -360,10 +360,8 @@ static void in_order(struct stmt *s, const struct dialect *d, const struct plan 
     columns(s, d, THIS, p->order, p->n_order);
 }
 
-void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from_here,
-              int64_t most)
+static void select_roots(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
-    struct writer w = writer_for(s, d, p);
     add(s, "SELECT ");
     columns(s, d, THIS, p->root.carry, p->root.n_carry);
     add(s, ", ");
@@ -371,12 +369,40 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
     add(s, "\n");
     from(s, d, p->root.table, THIS);
     add(s, "\nWHERE ");
+}
+
+void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from_here,
+               int64_t most)
+{
+    struct writer w = writer_for(s, d, p);
+    select_roots(s, d, p);
     expression(&w, THIS, p->due);
     if (from_here && from_here->set)
         beyond(s, d, p, from_here);
     in_order(s, d, p);
     add(s, "\nLIMIT ");
     sql_bind_integer(s, d, most);
+}
+
+void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from_here,
+              int64_t most)
+{
+    sql_scout(s, d, p, from_here, most);
+    d->lock(s, THIS, true);
+}
+
+void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    struct writer w = writer_for(s, d, p);
+    const struct expr *own[] = {p->timely, p->matches, p->hold};
+    select_roots(s, d, p);
+    in_own_set(s, d, THIS, &p->root);
+    for (size_t i = 0; i < COUNT_OF(own); i++) {
+        if (!own[i] || own[i]->kind == EXPR_TRUE)
+            continue;
+        add(s, "\nAND ");
+        expression(&w, THIS, own[i]);
+    }
     d->lock(s, THIS, true);
 }
 

@@ -96,6 +96,11 @@ int sql_now_is_time(const struct dialect *d, const char *sql, const struct facts
  * more. */
 void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from,
               int64_t most);
+/* The same rows without a lock; and, of those in set 0, the ones that still look due by what they say
+ * themselves, locked. */
+void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from,
+               int64_t most);
+void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier);
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);

@@ -2,7 +2,8 @@
  *
  * A slice, inside one transaction:
  *
- *   1. pick      lock up to N due rows beyond the cursor, with their whole condition
+ *   1. pick      lock up to N due rows beyond the cursor, with their whole condition; or, where a bound
+ * examines many rows to find few, rows that a reading before the transaction found, by key
  *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due
  *   3. gather    top down: the subtree of rows that own rows of their own table, then rows that own others,
  *                each locked; what a `where` said of them must still hold
@@ -171,22 +172,28 @@ static int changed_meanwhile(struct err *e, const struct table *t)
 /* --- the slice --------------------------------------------------------------------------------------------
  */
 
-static int pick(struct sql_store *s, const struct plan *p, const struct cursor *from, int64_t most,
-                struct slice *ret, struct err *e)
+/* Set 0 holds these rows, or as much of them as the root carries. */
+static void set_roots(struct sql_store *s, const struct plan *p, const struct rows *these)
 {
-    AUTO(stmt_release) struct stmt st = {0};
+    struct keyset *roots = &s->sets[0];
+    rows_release(&roots->rows);
+    roots->node = &p->root;
+    roots->rows.n_columns = p->root.n_carry;
+    for (size_t i = 0; i < these->n_rows; i++)
+        rows_push(&roots->rows, rows_at(these, i));
+}
+
+/* The rows that a picking statement locks become set 0. */
+static int pick(struct sql_store *s, const struct plan *p, const struct stmt *st, struct slice *ret,
+                struct err *e)
+{
     AUTO(rows_release) struct rows found = {0};
-    const struct node *root = &p->root;
-    sql_pick(&st, s->engine->dialect, p, from, most);
-    if (s->engine->query(s, &st, &found, e) < 0)
+    if (s->engine->query(s, st, &found, e) < 0)
         return -1;
-    s->sets[0].node = root;
-    s->sets[0].rows.n_columns = root->n_carry;
-    for (size_t i = 0; i < found.n_rows; i++)
-        rows_push(&s->sets[0].rows, rows_at(&found, i));
+    set_roots(s, p, &found);
     ret->picked = (int64_t)found.n_rows;
     if (found.n_rows)
-        cursor_set(&ret->end, rows_at(&found, found.n_rows - 1) + root->n_carry, p->n_order);
+        cursor_set(&ret->end, rows_at(&found, found.n_rows - 1) + p->root.n_carry, p->n_order);
     return 0;
 }
 
@@ -462,13 +469,9 @@ static int erase(struct sql_store *s, const struct plan *p, const struct node *n
     return delete_set(s, p, n, ret, e);
 }
 
-int sqlstore_slice(struct store *store, const struct plan *p, const struct cursor *from, int64_t most,
-                   struct slice *ret, struct err *e)
+/* What follows once the rows of set 0 are locked. */
+static int take_roots(struct sql_store *s, const struct plan *p, struct slice *ret, struct err *e)
 {
-    struct sql_store *s = of(store);
-    prepare_sets(s, p);
-    if (pick(s, p, from, most, ret, e) < 0)
-        return -1;
     if (!ret->picked)
         return 0;
     if (ret->picked == 1)
@@ -482,9 +485,35 @@ int sqlstore_slice(struct store *store, const struct plan *p, const struct curso
     return s->engine->settle(s, e) < 0 ? -1 : stays_gone(s, &p->root, e);
 }
 
+int sqlstore_slice(struct store *store, const struct plan *p, const struct cursor *from, int64_t most,
+                   struct slice *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    prepare_sets(s, p);
+    sql_pick(&st, s->engine->dialect, p, from, most);
+    return pick(s, p, &st, ret, e) < 0 ? -1 : take_roots(s, p, ret, e);
+}
+
+int sqlstore_slice_of(struct store *store, const struct plan *p, const struct rows *these, struct slice *ret,
+                      struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    prepare_sets(s, p);
+    set_roots(s, p, these);
+    sql_pick_set(&st, s->engine->dialect, p);
+    if (s->engine->load_set(s, 0, e) < 0 || pick(s, p, &st, ret, e) < 0)
+        return -1;
+    /* Whatever was locked: the next slice begins behind all that were asked for. */
+    cursor_set(&ret->end, rows_at(these, these->n_rows - 1) + p->root.n_carry, p->n_order);
+    return take_roots(s, p, ret, e);
+}
+
 int sqlstore_begin(struct store *store, const struct plan *p, struct err *e)
 {
     struct sql_store *s = of(store);
+    s->writing = true;
     return s->engine->begin_write(s, p->policy->lock_timeout_us, p->policy->statement_timeout_us, e);
 }
 
@@ -500,11 +529,13 @@ int sqlstore_undo(struct store *s, struct err *e)
 
 int sqlstore_commit(struct store *s, struct err *e)
 {
+    of(s)->writing = false;
     return of(s)->engine->commit(of(s), e);
 }
 
 void sqlstore_rollback(struct store *s)
 {
+    of(s)->writing = false;
     of(s)->engine->rollback(of(s));
 }
 
@@ -525,6 +556,21 @@ int sqlstore_probe(struct store *store, const struct plan *p, bool *ret, struct 
     int r = reading(s, p, e);
     if (r == 0)
         r = query_any(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
+int sqlstore_scout(struct store *store, const struct plan *p, const struct cursor *from, int64_t most,
+                   struct rows *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_scout(&st, s->engine->dialect, p, from, most);
+    if (s->writing)
+        return s->engine->query(s, &st, ret, e);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = s->engine->query(s, &st, ret, e);
     s->engine->rollback(s);
     return r;
 }
@@ -809,8 +855,16 @@ void sqlstore_explain(struct store *store, const struct plan *p, struct text *ou
 {
     const struct dialect *d = of(store)->engine->dialect;
     AUTO(stmt_release) struct stmt st = {0};
-    sql_pick(&st, d, p, NULL, p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch);
-    show(out, &st, "pick and lock due rows into set 0 (later batches begin after the last row)");
+    if (p->examines) {
+        sql_scout(&st, d, p, NULL, SCOUT_MOST);
+        show(out, &st,
+             "find rows that look due, for many batches at once; a batch is so many of them, set 0");
+        sql_pick_set(&st, d, p);
+        show(out, &st, "lock those of set 0 that are still as they were");
+    } else {
+        sql_pick(&st, d, p, NULL, p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch);
+        show(out, &st, "pick and lock due rows into set 0 (later batches begin after the last row)");
+    }
     if (p->judge_again) {
         sql_judge(&st, d, p);
         show(out, &st, "judge again what looks at other rows");

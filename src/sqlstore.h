@@ -38,6 +38,7 @@ struct sql_store {
     const struct engine *engine;
     struct keyset *sets;
     size_t n_sets;
+    bool writing; /* a transaction that writes is open */
 };
 void sql_store_release(struct sql_store *s); /* the sets */
 
@@ -56,6 +57,10 @@ void sqlstore_explain(struct store *s, const struct plan *p, struct text *out);
 int sqlstore_begin(struct store *s, const struct plan *p, struct err *e);
 int sqlstore_slice(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
                    struct slice *ret, struct err *e);
+int sqlstore_scout(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
+                   struct rows *ret, struct err *e);
+int sqlstore_slice_of(struct store *s, const struct plan *p, const struct rows *these, struct slice *ret,
+                      struct err *e);
 int sqlstore_mark(struct store *s, struct err *e);
 int sqlstore_undo(struct store *s, struct err *e);
 int sqlstore_commit(struct store *s, struct err *e);
@@ -63,8 +68,8 @@ void sqlstore_rollback(struct store *s);
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .has_value = sqlstore_has_value,                 \
     .count = sqlstore_count, .probe = sqlstore_probe, .remaining = sqlstore_remaining,                       \
-    .judge_row = sqlstore_judge_row, .explain = sqlstore_explain, .begin = sqlstore_begin,                   \
-    .slice = sqlstore_slice, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,        \
-    .rollback = sqlstore_rollback
+    .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,  \
+    .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
+    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row
 
 #endif

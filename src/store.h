@@ -107,6 +107,10 @@ void answer_release(struct answer *a);
 
 /* batch: null: one transaction, in slices of so many rows. */
 enum { SLICE_ALL = 5000 };
+enum {
+    SLICE_ALL = 5000,   /* batch: null: one transaction, in slices of so many rows */
+    SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
+};
 
 struct store;
 struct store_ops {
@@ -149,6 +153,13 @@ struct store_ops {
     /* Locks up to `most` due rows beyond the cursor, judges again, erases them with all they own. */
     int (*slice)(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
                  struct slice *ret, struct err *e);
+    /* Plans that examine: up to `most` rows beyond the cursor that look due, without a lock; each what the
+     * root carries, then plan->order. In the open transaction, or else in one that cannot write. */
+    int (*scout)(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
+                 struct rows *ret, struct err *e);
+    /* As slice, of rows that scout found: those that are still due. picked == 0: none of them. */
+    int (*slice_of)(struct store *s, const struct plan *p, const struct rows *these, struct slice *ret,
+                    struct err *e);
     /* Only with batch: null: a slice that failed is undone alone, the transaction goes on. */
     int (*mark)(struct store *s, struct err *e);
     int (*undo)(struct store *s, struct err *e);

@@ -9,7 +9,10 @@
  *   commit unknown    counted apart, a new connection, and on from the same place: what went is not found
  * again anything else     the policy fails
  *
- * The pass ends because the cursor only moves forward: past what went, past what was skipped. */
+ * The pass ends because the cursor only moves forward: past what went, past what was skipped.
+ *
+ * Where a bound examines many rows to find few, one reading finds the rows for many slices (the finds); each
+ * slice takes the next of them, locks those that are still there and judges them again. */
 #include "sweep.h"
 
 #include <stdlib.h>
@@ -32,11 +35,16 @@ struct run {
     const struct sweep_options *options;
     struct outcome *out;
     struct cursor cursor;
-    int64_t most;  /* rows of the next slice */
-    int64_t batch; /* rows a slice may have */
-    int tries;     /* failed tries of the current transaction */
-    int locked;    /* rows skipped for a lock since one last went */
-    bool lost;     /* a connection broke */
+    struct rows finds; /* plans that examine: what the last reading found … */
+    size_t taken;      /* … how many of it were had */
+    size_t trying;     /* … and how many are in the current slice */
+    bool last_finds;   /* … and there is nothing beyond */
+    int64_t missed;    /* finds that could not be locked or had changed */
+    int64_t most;      /* rows of the next slice */
+    int64_t batch;     /* rows a slice may have */
+    int tries;         /* failed tries of the current transaction */
+    int locked;        /* rows skipped for a lock since one last went */
+    bool lost;         /* a connection broke */
     bool finished;
 };
 
@@ -143,11 +151,20 @@ static const char *skip_reason(enum err_kind k)
     return k == ERR_REFUSED ? "refused" : k == ERR_TIMEOUT ? "timeout" : "locked";
 }
 
+/* Past the rows of this slice. */
+static void move_on(struct run *r, const struct slice *s)
+{
+    cursor_copy(&r->cursor, &s->end);
+    r->taken += r->trying;
+    r->missed += r->trying ? (int64_t)r->trying - s->picked : 0;
+    r->trying = 0;
+}
+
 static void skip_row(struct run *r, const struct slice *s, const struct err *e)
 {
     struct outcome *o = r->out;
     const char *key = s->key ? s->key : "?";
-    cursor_copy(&r->cursor, &s->end);
+    move_on(r, s);
     r->tries = 0;
     o->skipped = mem_grow(o->skipped, o->n_skipped + 1, sizeof(*o->skipped));
     o->skipped[o->n_skipped++] =
@@ -238,24 +255,67 @@ static void report_progress(struct run *r, int64_t started)
         r->options->progress(r->options->context, r->plan, r->out);
 }
 
-/* One slice in a transaction of its own. */
-static int batch_once(struct run *r, struct slice *s, struct err *e)
+/* Makes sure that there are finds to take, if the plan works with them. 0: there is nothing more; -1: failed.
+ */
+static int look_around(struct run *r, struct err *e)
+{
+    if (!r->plan->examines || r->taken < r->finds.n_rows)
+        return 1;
+    if (r->last_finds)
+        return 0;
+    rows_release(&r->finds);
+    r->taken = 0;
+    if (r->store->ops->scout(r->store, r->plan, &r->cursor, SCOUT_MOST, &r->finds, e) < 0)
+        return -1;
+    r->last_finds = r->finds.n_rows < SCOUT_MOST;
+    return r->finds.n_rows > 0;
+}
+
+static void forget_finds(struct run *r)
+{
+    rows_release(&r->finds);
+    r->taken = r->trying = 0;
+    r->last_finds = false;
+    r->missed = 0;
+}
+
+/* The next slice: of the finds, or from the cursor on. */
+static int take(struct run *r, struct slice *s, struct err *e)
 {
     const struct store_ops *ops = r->store->ops;
-    if (ops->begin(r->store, r->plan, e) < 0 ||
-        ops->slice(r->store, r->plan, &r->cursor, r->most, s, e) < 0 ||
+    if (!r->plan->examines)
+        return ops->slice(r->store, r->plan, &r->cursor, r->most, s, e);
+    size_t left = r->finds.n_rows - r->taken;
+    r->trying = left < (size_t)r->most ? left : (size_t)r->most;
+    struct rows next = r->finds;
+    next.cells = r->finds.cells + r->taken * r->finds.n_columns;
+    next.n_rows = r->trying;
+    return ops->slice_of(r->store, r->plan, &next, s, e);
+}
+
+/* One slice in a transaction of its own. ret_more: there may be another. */
+static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err *e)
+{
+    const struct store_ops *ops = r->store->ops;
+    int found = look_around(r, e);
+    *ret_more = found > 0;
+    if (found <= 0)
+        return found;
+    if (ops->begin(r->store, r->plan, e) < 0 || take(r, s, e) < 0 ||
         (s->picked && ops->commit(r->store, e) < 0)) {
         if (e->kind == ERR_COMMIT_UNKNOWN)
             r->out->unknown += s->gone[r->plan->root.slot];
         ops->rollback(r->store);
         return -1;
     }
+    *ret_more = s->picked || r->plan->examines;
     if (!s->picked) {
         ops->rollback(r->store);
+        move_on(r, s);
         return 0;
     }
     add_counts(r->plan, r->out->gone, r->out->detached, s);
-    cursor_copy(&r->cursor, &s->end);
+    move_on(r, s);
     r->out->batches++;
     grow_back(r);
     return 0;
@@ -270,10 +330,11 @@ static void pass_in_batches(struct run *r, int64_t started)
         }
         AUTO(slice_release) struct slice s;
         struct err e = ERR_INIT;
+        bool more;
         slice_init(&s, r->plan);
-        if (batch_once(r, &s, &e) < 0)
+        if (batch_once(r, &s, &more, &e) < 0)
             recover(r, &s, &e);
-        else if (!s.picked)
+        else if (!more)
             return;
         else
             report_progress(r, started);
@@ -288,13 +349,16 @@ static int slices_of_all(struct run *r, struct slice *all, struct err *e)
     while (!r->finished) {
         AUTO(slice_release) struct slice s;
         slice_init(&s, r->plan);
+        int found = look_around(r, e);
+        if (found <= 0)
+            return found;
         if (ops->mark(r->store, e) < 0)
             return -1;
-        if (ops->slice(r->store, r->plan, &r->cursor, r->most, &s, e) == 0) {
-            if (!s.picked)
+        if (take(r, &s, e) == 0) {
+            if (!s.picked && !r->plan->examines)
                 return 0;
             add_counts(r->plan, all->gone, all->detached, &s);
-            cursor_copy(&r->cursor, &s.end);
+            move_on(r, &s);
             grow_back(r);
             continue;
         }
@@ -321,6 +385,7 @@ static void all_in_one(struct run *r, int64_t started)
         size_t skipped = r->out->n_skipped;
         slice_init(&all, r->plan);
         cursor_release(&r->cursor);
+        forget_finds(r);
         r->most = r->batch;
         if (ops->begin(r->store, r->plan, &e) == 0 && slices_of_all(r, &all, &e) == 0 &&
             ops->commit(r->store, &e) == 0) {
@@ -343,6 +408,7 @@ static void all_in_one(struct run *r, int64_t started)
 static void pass(struct run *r, int64_t started)
 {
     cursor_release(&r->cursor);
+    forget_finds(r);
     r->most = r->batch;
     r->tries = 0;
     if (r->plan->policy->batch == BATCH_ALL)
@@ -367,11 +433,14 @@ static bool anything_due(struct run *r)
     return false;
 }
 
-/* Rows that are due and still there, without those skipped. */
+/* Rows that are due and still there, without those skipped. A plan that examines knows when it had all it
+ * found. */
 static int64_t rows_left(struct run *r)
 {
     int64_t n = 0;
     struct err e = ERR_INIT;
+    if (r->plan->examines && !r->missed && !r->lost)
+        return 0;
     if (r->store->ops->remaining(r->store, r->plan, LEFT_MOST, &n, &e) < 0)
         return 0; /* it only informs */
     int64_t skipped = (int64_t)r->out->n_skipped;
@@ -396,7 +465,7 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     struct run r = {.store = s, .plan = p, .options = o, .out = ret};
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
-    if (!asked_to_stop(&r) && anything_due(&r)) {
+    if (!asked_to_stop(&r) && (p->examines || anything_due(&r))) {
         pass(&r, started);
         look_again(&r, started);
         if (!r.finished)
@@ -405,5 +474,6 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
         stop(&r);
     }
     cursor_release(&r.cursor);
+    forget_finds(&r);
     ret->duration_us = when_monotonic_us() - started;
 }

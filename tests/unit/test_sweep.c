@@ -56,9 +56,26 @@ static void progress(void *context, const struct plan *p, const struct outcome *
         do_sql(w->file->sql, w->sql_at_first);
 }
 
+/* Every test runs both ways: rows picked from a cursor on, and rows found by one reading, then locked by key.
+ */
+static bool examines;
+
+static int setup_examining(void **state)
+{
+    examines = true;
+    return file_setup(state);
+}
+
+static int setup_picking(void **state)
+{
+    examines = false;
+    return file_setup(state);
+}
+
 static struct outcome run(struct file *f, const char *keys, struct watch *w)
 {
     AUTO(planned_release) struct planned p = plan_on(f, keys, NOW);
+    p.plan->examines = examines;
     struct sweep_options options = {0};
     struct outcome out;
     if (w)
@@ -148,6 +165,29 @@ static void rows_that_appear_behind_the_cursor_are_found(void **state)
 }
 
 /* --- rows that cannot go --------------------------------------------------------------------------- */
+
+/* More than one reading finds. */
+static void finds_come_in_pages(void **state)
+{
+    struct file *f = *state;
+    make_jobs(f, SCOUT_MOST + 10);
+    AUTO(outcome_release) struct outcome o = run(f, JOBS ", batch: 20000", NULL);
+    assert_outcome(&o, OUTCOME_DONE, SCOUT_MOST + 10);
+    assert_int_equal(o.batches, examines ? 4 : 3);
+    assert_int_equal(jobs_left(f), 0);
+}
+
+/* A row that was found and then changed, before its lock, stays. */
+static void a_row_that_came_back_to_life_stays(void **state)
+{
+    struct file *f = *state;
+    struct watch w = {.file = f, .sql_at_first = "UPDATE jobs SET at_s = 2000000 WHERE id IN (13, 25)"};
+    make_jobs(f, 25);
+    AUTO(outcome_release) struct outcome o = run(f, JOBS ", batch: 10", &w);
+    assert_outcome(&o, OUTCOME_DONE, 23);
+    assert_int_equal(o.left, 0);
+    assert_int_equal(ask_number(f->sql, "SELECT sum(id) FROM jobs"), 13 + 25);
+}
 
 static void each_bad_row_is_found_and_the_rest_goes(void **state)
 {
@@ -416,12 +456,19 @@ static void outcomes_have_names(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, file_setup, file_teardown)
+#define PICKING(name) cmocka_unit_test_setup_teardown(name, setup_picking, file_teardown)
+#define TEST(name)                                                                                           \
+    PICKING(name),                                                                                           \
+    {                                                                                                        \
+#name "_examining", name, setup_examining, file_teardown, NULL                                       \
+    }
     const struct CMUnitTest tests[] = {
         TEST(a_run_goes_batch_by_batch),
         TEST(nothing_due_is_done),
         TEST(batch_null_is_one_transaction),
-        TEST(rows_that_appear_behind_the_cursor_are_found),
+        PICKING(rows_that_appear_behind_the_cursor_are_found),
+        TEST(finds_come_in_pages),
+        TEST(a_row_that_came_back_to_life_stays),
         TEST(each_bad_row_is_found_and_the_rest_goes),
         TEST(a_bad_owned_row_keeps_its_owner_whole),
         TEST(a_bad_row_does_not_stop_batch_null),
