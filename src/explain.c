@@ -164,7 +164,7 @@ static void judge_hold(struct explaining *x, const struct answer *a, size_t line
                                             : "not held (unknown)";
     if (l->verdict != VERDICT_TRUE)
         return;
-    l->reason = "held";
+    l->reason = arena_printf(x->arena, "held (%s)", words_of(x, x->sources[line].expr));
     until_time_passes(x, l, x->sources[line].expr, false);
 }
 

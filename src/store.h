@@ -105,8 +105,6 @@ struct answer {
 };
 void answer_release(struct answer *a);
 
-/* batch: null: one transaction, in slices of so many rows. */
-enum { SLICE_ALL = 5000 };
 enum {
     SLICE_ALL = 5000,   /* batch: null: one transaction, in slices of so many rows */
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
