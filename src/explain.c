@@ -445,10 +445,10 @@ static const char *wait_words(struct explaining *x, const struct wait *w)
     switch (w->kind) {
     case WAIT_AFTER:
         text_add(&t, "no row of ");
-        join_print(n->after[w->at]->table, n->after[w->at]->joins, &t);
-        if (n->after[w->at]->n_kids) {
+        join_print(w->rows->table, w->rows->joins, &t);
+        if (w->rows->n_kids) {
             text_add(&t, " where ");
-            expr_print(n->after[w->at]->kids[0], &t);
+            expr_print(w->rows->kids[0], &t);
         }
         if (w->parent)
             text_addf(&t, ", of its rows of %s", n->table->print);
@@ -465,6 +465,10 @@ static const char *wait_words(struct explaining *x, const struct wait *w)
         join_print(n->table, &n->grow[w->at], &t);
         demand = n->grow_where[w->at];
         break;
+    case WAIT_SOURCE:
+        text_add(&t, "a row of ");
+        join_print(w->rows->table, w->rows->joins, &t);
+        break;
     }
     if (demand) {
         text_add(&t, ": ");
@@ -473,7 +477,7 @@ static const char *wait_words(struct explaining *x, const struct wait *w)
     return arena_strdup(x->arena, text_str(&t));
 }
 
-static void judge_wait(struct explaining *x, const struct answer *a, size_t line)
+static void show_rows(struct explaining *x, const struct answer *a, size_t line)
 {
     struct explain_line *l = line_at(x, line);
     const struct table *t = wait_table(&x->inquiry.waits[x->sources[line].wait]);
@@ -485,6 +489,12 @@ static void judge_wait(struct explaining *x, const struct answer *a, size_t line
         key_print(t, rows_at(&w->keys, l->n_keys), &key);
         l->keys[l->n_keys] = arena_strdup(x->arena, text_str(&key));
     }
+}
+
+static void judge_wait(struct explaining *x, const struct answer *a, size_t line)
+{
+    struct explain_line *l = line_at(x, line);
+    show_rows(x, a, line);
     set_verdict(l, l->total ? VERDICT_FALSE : VERDICT_TRUE);
     if (!l->total)
         return;
@@ -493,31 +503,114 @@ static void judge_wait(struct explaining *x, const struct answer *a, size_t line
                              l->total == 1 ? "" : "s", l->of_table);
 }
 
-static void add_wait(struct explaining *x, enum wait_kind kind, const struct node *n,
-                     const struct node *parent, size_t at)
+static void judge_source(struct explaining *x, const struct answer *a, size_t line)
+{
+    struct explain_line *l = line_at(x, line);
+    show_rows(x, a, line);
+    l->said = l->total ? "exists" : "does not exist";
+}
+
+static size_t add_wait(struct explaining *x, const char *part, int depth, struct wait w, judge_fn *judge)
 {
     struct inquiry *q = &x->inquiry;
     struct wait *waits = arena_push(x->arena, (void *)q->waits, q->n_waits, sizeof(*waits));
-    waits[q->n_waits] = (struct wait){kind, n, parent, at};
+    waits[q->n_waits] = w;
     q->waits = waits;
-    size_t line = add_line(x, kind == WAIT_AFTER ? "after" : "with", 0, wait_words(x, &waits[q->n_waits]));
+    size_t line = add_line(x, part, depth, wait_words(x, &w));
     line_at(x, line)->counts = true;
-    line_at(x, line)->of_table = arena_strdup(x->arena, wait_table(&waits[q->n_waits])->print);
+    line_at(x, line)->of_table = arena_strdup(x->arena, wait_table(&w)->print);
     x->sources[line].wait = q->n_waits++;
-    x->sources[line].judge = judge_wait;
+    x->sources[line].judge = judge;
+    return line;
 }
 
 static void add_waits(struct explaining *x, const struct node *n, const struct node *parent)
 {
     if (parent && n->where)
-        add_wait(x, WAIT_WITH, n, parent, 0);
+        add_wait(x, "with", 0, (struct wait){WAIT_WITH, n, parent, 0, NULL}, judge_wait);
     for (size_t i = 0; i < n->n_after; i++)
-        add_wait(x, WAIT_AFTER, n, parent, i);
+        add_wait(x, "after", 0, (struct wait){WAIT_AFTER, n, parent, i, n->after[i]}, judge_wait);
     for (size_t i = 0; i < n->n_grow; i++)
         if (n->grow_where[i])
-            add_wait(x, WAIT_BELOW, n, parent, i);
+            add_wait(x, "with", 0, (struct wait){WAIT_BELOW, n, parent, i, NULL}, judge_wait);
     for (size_t i = 0; i < n->n_kids; i++)
         add_waits(x, &n->kids[i], n);
+}
+
+/* --- orphans ---------------------------------------------------------------------------------------- */
+
+static const struct expr *source_exists(struct explaining *x, const struct expr *matching)
+{
+    struct expr *c = arena_alloc(x->arena, sizeof(*c));
+    c->kind = EXPR_EXISTS;
+    c->table = x->plan->source;
+    c->joins = &x->plan->source_join;
+    c->n_joins = 1;
+    c->kids = arena_alloc(x->arena, sizeof(*c->kids));
+    c->kids[0] = matching;
+    c->n_kids = matching ? 1 : 0;
+    return c;
+}
+
+/* The name of a column of the row that refers to the source and is NULL. */
+static const char *null_reference(const struct explaining *x, const struct answer *a)
+{
+    const struct join *j = &x->plan->source_join;
+    for (size_t i = 0; i < j->n; i++)
+        if (rows_at(&a->row, 0)[asked_column(x, j->parent[i])].kind == VALUE_NULL)
+            return j->parent[i]->name;
+    return NULL;
+}
+
+/* The source itself is told by the line below. */
+static void judge_orphan(struct explaining *x, const struct answer *a, size_t line)
+{
+    struct explain_line *l = line_at(x, line);
+    const struct orphan *o = x->plan->policy->orphan;
+    const char *null = null_reference(x, a);
+    bool there = a->waits[x->sources[line + 1].wait].total > 0;
+    bool unmatched = o->when == ORPHAN_DELETED_OR_UNMATCHED && x->plan->matching;
+    l->said = l->verdict != VERDICT_TRUE ? "not orphaned"
+              : there                    ? "orphaned: its source does not match"
+                                         : "orphaned: its source is gone";
+    if (l->verdict == VERDICT_TRUE)
+        return;
+    l->never = o->when == ORPHAN_NEVER || null;
+    if (o->when == ORPHAN_NEVER)
+        l->reason = "delete_when is never";
+    else if (null)
+        l->reason = arena_printf(x->arena, "%s is NULL", null);
+    else if (there)
+        l->reason = unmatched ? "its source exists and matches" : "its source exists";
+    else
+        l->reason = "its source is empty as a whole";
+}
+
+static void add_orphan(struct explaining *x)
+{
+    const struct plan *p = x->plan;
+    const struct orphan *o = p->policy->orphan;
+    if (!p->orphaned)
+        return;
+    bool counts = o->when == ORPHAN_DELETED_OR_UNMATCHED && p->matching;
+    AUTO(text_release) struct text t = {0};
+    text_add(&t, "no row of ");
+    join_print(p->source, &p->source_join, &t);
+    text_add(&t, counts ? " that matches" : "");
+    size_t line = add_line(x, "orphan", 0, arena_strdup(x->arena, text_str(&t)));
+    for (size_t i = 0; i < p->source_join.n; i++)
+        ask_column(x, p->source_join.parent[i]);
+    if (p->source_join.n == 1)
+        show_column(x, line, p->source_join.parent[0]);
+    x->sources[line].asked = ask(x, p->orphaned);
+    x->sources[line].judge = judge_orphan;
+    add_wait(x, "orphan", 1, (struct wait){WAIT_SOURCE, &p->root, NULL, 0, source_exists(x, NULL)},
+             judge_source);
+    if (!p->matching)
+        return;
+    size_t below =
+        add_line(x, "orphan", 1, arena_printf(x->arena, "that matches: %s", words_of(x, p->matching)));
+    x->sources[below].asked = ask(x, source_exists(x, p->matching));
 }
 
 /* --- the whole ----------------------------------------------------------------------------------------- */
@@ -577,6 +670,7 @@ void explain_begin(struct explaining *x, struct arena *a, const struct plan *p, 
         add_condition(x, "where", 0, p->where, true, judge_part);
     if (p->hold)
         add_condition(x, "hold", 0, p->hold->kids[0], false, judge_hold);
+    add_orphan(x);
     add_age(x);
     add_waits(x, &p->root, NULL);
 }

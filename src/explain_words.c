@@ -51,10 +51,10 @@ void key_print(const struct table *t, const struct value *row, struct text *out)
 
 void join_print(const struct table *t, const struct join *j, struct text *out)
 {
-    text_addf(out, "%s(", t->print);
+    text_addf(out, "%s%s", t->print, j->n ? "(" : "");
     for (size_t i = 0; i < j->n; i++)
         text_addf(out, "%s%s", i ? ", " : "", j->child[i]->name);
-    text_add(out, ")");
+    text_add(out, j->n ? ")" : "");
 }
 
 /* "a, b or c"; of many the first few. */

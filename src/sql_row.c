@@ -55,16 +55,25 @@ static void refers_to_node(struct writer *w, const struct join *j, const char *a
     text_add(&w->s->sql, ")");
 }
 
-static void waited_for(struct writer *w, const char *alias, const struct wait *of)
+static void waited_for(struct writer *w, const char *alias, const struct expr *key, const struct wait *of)
 {
     const struct node *n = of->node;
     switch (of->kind) {
     case WAIT_AFTER:
-        refers_to_node(w, &n->after[of->at]->joins[0], alias, of);
-        if (n->after[of->at]->n_kids) {
+        refers_to_node(w, &of->rows->joins[0], alias, of);
+        if (of->rows->n_kids) {
             text_add(&w->s->sql, " AND ");
-            sql_expression(w, alias, n->after[of->at]->kids[0]);
+            sql_expression(w, alias, of->rows->kids[0]);
         }
+        break;
+    case WAIT_SOURCE:
+        text_add(&w->s->sql, "EXISTS (SELECT 1");
+        sql_from(w, n->table, THIS);
+        text_add(&w->s->sql, " WHERE ");
+        sql_expression(w, THIS, key);
+        text_add(&w->s->sql, " AND ");
+        sql_join(w, &of->rows->joins[0], alias, THIS);
+        text_add(&w->s->sql, ")");
         break;
     case WAIT_WITH:
         sql_of_node(w, n, of->parent);
@@ -99,7 +108,7 @@ void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p
     text_add(&s->sql, t->n_key ? ", count(*) OVER ()" : "\nSELECT count(*) OVER ()");
     sql_from(&w, t, alias);
     text_add(&s->sql, " WHERE ");
-    waited_for(&w, alias, of);
+    waited_for(&w, alias, key, of);
     key_columns(&w, alias, t, "\nORDER BY ");
     text_add(&s->sql, "\nLIMIT ");
     sql_bind_integer(s, d, most);

@@ -169,5 +169,5 @@ void answer_release(struct answer *a)
 
 const struct table *wait_table(const struct wait *w)
 {
-    return w->kind == WAIT_AFTER ? w->node->after[w->at]->table : w->node->table;
+    return w->rows ? w->rows->table : w->node->table;
 }

@@ -61,14 +61,16 @@ struct time_sample {
 
 /* Rows that make a row of the plan wait. */
 enum wait_kind {
-    WAIT_AFTER, /* the node's after[at]: any such row */
-    WAIT_WITH,  /* the node's own rows that are outside its where */
-    WAIT_BELOW, /* rows below the node's, by grow[at], that are outside grow_where[at] */
+    WAIT_AFTER,  /* any of `rows`, one of the node's after */
+    WAIT_WITH,   /* the node's own rows that are outside its where */
+    WAIT_BELOW,  /* rows below the node's, by grow[at], that are outside grow_where[at] */
+    WAIT_SOURCE, /* the row's own source, whether it matches or not */
 };
 struct wait {
     enum wait_kind kind;
     const struct node *node, *parent; /* parent NULL: the root */
     size_t at;
+    const struct expr *rows; /* WAIT_AFTER, WAIT_SOURCE: EXPR_EXISTS; else NULL */
 };
 const struct table *wait_table(const struct wait *w); /* whose rows they are */
 
