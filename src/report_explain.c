@@ -72,10 +72,10 @@ static const char *due_in(const struct screen *v, instant now, instant at)
 
 static const char *said_text(const struct screen *v, const struct report *r, const struct explain_line *l)
 {
-    bool ahead = l->reason && l->later && l->due_at > r->now;
-    if (ahead && l->depth == 0)
-        return arena_printf(v->arena, "%s, %s", l->said, due_in(v, r->now, l->due_at));
-    return clean(v, l->said);
+    int64_t us;
+    if (!l->reason || !l->later || !sub_i64(l->due_at, r->now, &us) || us <= 0)
+        return clean(v, l->said);
+    return arena_printf(v->arena, "due in %s (%s)", duration(v, us), utc(v, l->due_at));
 }
 
 static enum style style_of(const struct explain_line *l)
@@ -86,12 +86,38 @@ static enum style style_of(const struct explain_line *l)
 static void add_line(const struct screen *v, const struct report *r, struct grid *g,
                      const struct explain_line *l, bool same_part)
 {
-    const char *value = l->counts ? rows_text(v, l) : value_text(v, l);
     grid_row(g, style_of(l),
              (const char *[CELLS_MOST]){
                  arena_printf(v->arena, "  %s", same_part ? "" : l->part),
-                 arena_printf(v->arena, "%*s%s", l->depth * 2, "", short_text(v, l->demand)), value,
-                 said_text(v, r, l)});
+                 arena_printf(v->arena, "%*s%s", l->depth * 2, "", short_text(v, l->demand)),
+                 l->counts ? rows_text(v, l) : value_text(v, l), said_text(v, r, l)});
+}
+
+/* A terminal too narrow for a line each: the condition, and below it the value and what is said of it. */
+static void show_narrow(const struct screen *v, const struct grid *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const char *const *cells = g->lines[i].cells;
+        const char *head = arena_printf(v->arena, "%-9s ", cells[0]);
+        put(v, g->lines[i].style, head, strlen(head));
+        put_text(v, g->lines[i].style, cells[1], columns(head), 12);
+        const char *what =
+            arena_printf(v->arena, "%s%s%s", cells[2], *cells[2] && *cells[3] ? ": " : "", cells[3]);
+        fprintf(v->out, "%12s", "");
+        put_text(v, g->lines[i].style, what, 12, 12);
+    }
+}
+
+static void show_lines(const struct screen *v, const struct report *r, const struct explanation *x)
+{
+    struct grid g = {.arena = v->arena, .n_columns = 4};
+    int widths[CELLS_MOST];
+    for (size_t i = 0; i < x->n_lines; i++)
+        add_line(v, r, &g, &x->lines[i], i && strcmp(x->lines[i - 1].part, x->lines[i].part) == 0);
+    if (v->width && grid_measure(&g, widths) > v->width)
+        show_narrow(v, &g);
+    else
+        grid_print(v, &g);
 }
 
 static const char *headline(const struct screen *v, const struct report *r, const struct explanation *x)
@@ -155,9 +181,6 @@ void show_explain(const struct screen *v, const struct report *r)
                                     short_text(v, x->key_text), clean(v, r->policies[0].policy->name));
     put(v, BOLD, head, strlen(head));
     put_text(v, styles[x->kind], headline(v, r, x), columns(head), 2);
-    struct grid g = {.arena = v->arena, .n_columns = 4, .shrinks = {false, true, true}};
-    for (size_t i = 0; i < x->n_lines; i++)
-        add_line(v, r, &g, &x->lines[i], i && strcmp(x->lines[i - 1].part, x->lines[i].part) == 0);
-    grid_print(v, &g);
+    show_lines(v, r, x);
     put_remark(v, DIM, x->kind == DUE_NOW ? "goes with it" : "would go with it", goes_text(v, x));
 }

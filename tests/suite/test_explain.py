@@ -2,6 +2,7 @@
 import datetime
 import os
 import random
+import re
 
 from harness import *
 
@@ -190,6 +191,9 @@ class Conditions(Explain):
         screen = r.screen.decode()
         self.assertIn("\\x1b[31m", screen)       # what could command the terminal is shown, not sent
         self.assertIn("\x1b[31m  rows", screen)   # its own colours
+        bare = re.sub(r"\x1b\[[0-9;]*m", "", screen)
+        self.assertLessEqual(max(map(len, bare.splitlines())), 60, bare)
+        self.assertIn("due in 1h (2024-06-15 13:00:00)", bare)
 
 
 @every_engine
@@ -652,3 +656,73 @@ class Agrees(Explain):
     def test_several_times_and_own_keep(self):
         keys = self.varied(50)
         self.agrees("policies: {p: {table: job, age: [at_ms, at], keep: {column: ttl_s}}}", keys)
+
+
+@every_engine
+class Orphans(Explain):
+    def setUp(self):
+        super().setUp()
+        self.given("""
+            create table doc (id integer primary key, state text);
+            create table task (id integer primary key, doc_id integer, at_ms bigint);
+            create index task_doc on task (doc_id)""")
+        self.insert("doc", (1, "open"), (2, "closed"), (3, None))
+        self.insert("task", (1, 1, 0), (2, 2, 0), (3, 3, 0), (4, 9, 0), (5, None, 0), (6, 9, MS), (7, 9, None))
+
+    def contract(self, when="deleted", matching="{state: open}"):
+        return f"""policies: {{p: {{table: task, age: at_ms, keep: 1h,
+            orphan: {{of: doc(id), by: doc_id, matching: {matching}, delete_when: {when}}}}}}}"""
+
+    def said(self, contract, key):
+        r = self.explain(contract, key)
+        whole, source, match = self.lines(r, "orphan")
+        self.assertEqual((whole["depth"], source["depth"], match["depth"]), (0, 1, 1))
+        return r.json["verdict"], whole["verdict"], source["waits_for"]["keys"], match["verdict"]
+
+    def test_deleted(self):
+        c = self.contract()
+        self.assertEqual(self.said(c, 1), ("not due", "does not match", ["id=1"], "matches"))
+        self.assertEqual(self.said(c, 2), ("not due", "does not match", ["id=2"], "does not match"))
+        self.assertEqual(self.said(c, 4), ("due", "matches", [], "does not match"))
+        self.assertIn("its source exists", self.told(c, 1))
+        self.assertIn("its source is gone", self.told(c, 4))
+
+    def test_deleted_or_unmatched(self):
+        c = self.contract("deleted_or_unmatched")
+        self.assertEqual(self.said(c, 1), ("not due", "does not match", ["id=1"], "matches"))
+        self.assertIn("its source exists and matches", self.told(c, 1))
+        for key in (2, 3):
+            self.assertEqual(self.said(c, key), ("due", "matches", [f"id={key}"], "does not match"))
+            self.assertIn("its source does not match", self.told(c, key))
+        self.assertEqual(self.said(c, 4)[0], "due")
+
+    def test_never(self):
+        r = self.explain(self.contract("never"), 4)
+        self.assertEqual((r.json["verdict"], r.json["reasons"][0]["text"]), ("never", "delete_when is never"))
+
+    def test_no_reference(self):
+        r = self.explain(self.contract(), 5)
+        self.assertEqual((r.json["verdict"], r.json["reasons"]), ("never", [{"part": "orphan", "text": "doc_id is NULL"}]))
+
+    def test_grace(self):
+        r = self.explain(self.contract(), 6)
+        self.assertEqual((r.json["verdict"], r.json["due_at"], self.reasons(r)), ("later", shown(HOUR, 1), ["age"]))
+        self.assertEqual(self.verdict(self.contract(), 6, now=r.json["due_at"]), "due")
+        self.assertEqual(self.verdict(self.contract(), 7), "never")
+
+    def test_two_columns(self):
+        self.given("""create table src (a integer, b integer, primary key (a, b));
+                      create table t (id integer primary key, a integer, b integer)""")
+        self.insert("src", (1, 1))
+        self.insert("t", (1, 1, 1), (2, 1, 2), (3, 1, None))
+        c = "policies: {p: {table: t, orphan: {of: 'src(a, b)', by: [a, b]}, keep: now}}"
+        self.assertEqual([self.verdict(c, k) for k in (1, 2, 3)], ["not due", "due", "never"])
+        self.assertEqual(self.lines(self.explain(c, 1), "orphan")[1]["waits_for"]["keys"], ["a=1, b=1"])
+
+    def test_agrees_with_a_sweep(self):
+        for when in ("deleted", "deleted_or_unmatched"):
+            due = {k for k in self.ids("task") if self.explain(self.contract(when), k).json["due"]}
+            before = set(self.ids("task"))
+            self.sweep(self.contract(when))
+            self.assertEqual(before - set(self.ids("task")), due)
+            self.assertTrue(due)
