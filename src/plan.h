@@ -119,13 +119,12 @@ struct plan {
     struct node root;
     int n_sets;
 
-    const struct expr *rows, *where; /* NULL: not given. Parts of matches, for people */
-    const struct expr *matches;      /* rows, where: the rows the policy speaks of (no time, no guards) */
-    const struct expr *timely;       /* the bound: which of them are old enough */
-    const struct expr *hold;         /* NULL: none. Already "is not true" */
-    const struct expr *free_;        /* NULL: none. after, with-where: nothing to wait for */
-    const struct expr *orphaned;     /* NULL: none. Its source is gone */
-    const struct expr *due;          /* all of the above, sargable parts first */
+    const struct expr *matches;  /* rows, where: the rows the policy speaks of (no time, no guards) */
+    const struct expr *timely;   /* the bound: which of them are old enough */
+    const struct expr *hold;     /* NULL: none. Already "is not true" */
+    const struct expr *free_;    /* NULL: none. after, with-where: nothing to wait for */
+    const struct expr *orphaned; /* NULL: none. Its source is gone */
+    const struct expr *due;      /* all of the above, sargable parts first */
     bool examines; /* the bound looks at many rows to find few: they are found in one reading, then locked by
                       key */
     bool judge_again; /* due looks at other rows: judge in a new statement once the rows are locked */
@@ -145,6 +144,8 @@ struct plan {
     const struct column **order; /* the cursor: ([columns of rows,] time, key), or the key alone */
     size_t n_order;
 
+    /* For people: the parts of matches; NULL: not given. */
+    const struct expr *rows, *where;
     /* For people: the cutoff(s). value NULL: for every row / otherwise. */
     struct cutoff {
         const char *value;

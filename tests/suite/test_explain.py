@@ -193,7 +193,7 @@ class Conditions(Explain):
         self.assertIn("\x1b[31m  rows", screen)   # its own colours
         bare = re.sub(r"\x1b\[[0-9;]*m", "", screen)
         self.assertLessEqual(max(map(len, bare.splitlines())), 60, bare)
-        self.assertIn("due in 1h (2024-06-15 13:00:00)", bare)
+        self.assertIn("due in 1h", bare)
 
 
 @every_engine
