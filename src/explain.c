@@ -409,7 +409,7 @@ static void add_keep(struct explaining *x)
             x->sources[line].asked = asked;
     }
     if (k->kind == KEEP_COLUMN)
-        x->sources[line].expr = first_of_kind(p->timely, EXPR_TIME_KEEP);
+        x->sources[line].expr = first_of_kind(p->aged, EXPR_TIME_KEEP);
 }
 
 static void add_age(struct explaining *x)
@@ -426,7 +426,7 @@ static void add_age(struct explaining *x)
     size_t line = add_line(x, part, 0, arena_strdup(x->arena, text_str(&names)));
     if (p->n_times == 1)
         show_column(x, line, p->times[0].column);
-    x->sources[line].asked = ask(x, p->timely);
+    x->sources[line].asked = ask(x, p->aged);
     x->sources[line].judge = judge_age;
     for (size_t i = 0; p->n_times > 1 && i < p->n_times; i++) {
         size_t below = add_line(x, part, 1, arena_strdup(x->arena, p->times[i].column->name));
@@ -613,6 +613,32 @@ static void add_orphan(struct explaining *x)
     x->sources[below].asked = ask(x, source_exists(x, p->matching));
 }
 
+/* --- the newest that stay ------------------------------------------------------------------------------ */
+
+static void judge_newest(struct explaining *x, const struct answer *a, size_t line)
+{
+    struct explain_line *l = line_at(x, line);
+    l->rank = a->rank;
+    l->ranked = a->ranked;
+    l->said = !l->rank ? "not ranked" : l->verdict == VERDICT_TRUE ? "matches" : "stays";
+    if (l->verdict != VERDICT_TRUE && l->rank)
+        l->reason =
+            arena_printf(x->arena, "among the newest %lld", (long long)x->plan->beyond->ranking->rows);
+    else if (l->verdict != VERDICT_TRUE) /* nor does it match: another line says so */
+        l->reason = "not ranked";
+}
+
+static void add_newest(struct explaining *x)
+{
+    const struct plan *p = x->plan;
+    if (!p->beyond)
+        return;
+    size_t line = add_line(x, p->policy->cap ? "cap" : "keep_newest", 0, words_of(x, p->beyond));
+    line_at(x, line)->ranks = true;
+    x->sources[line].asked = ask(x, p->beyond);
+    x->sources[line].judge = judge_newest;
+}
+
 /* --- the whole ----------------------------------------------------------------------------------------- */
 
 static void add_disabled(struct explaining *x)
@@ -648,7 +674,7 @@ void explain_begin(struct explaining *x, struct arena *a, const struct plan *p, 
 {
     *x = (struct explaining){.arena = a, .plan = p};
     x->explanation = arena_alloc(a, sizeof(*x->explanation));
-    x->inquiry = (struct inquiry){.key = key, .most = ROWS_NAMED, .goes = true};
+    x->inquiry = (struct inquiry){.key = key, .most = ROWS_NAMED, .rank = p->beyond, .goes = true};
     begin_names(x);
     for (size_t i = 0; i < p->root.table->n_key; i++)
         ask_column(x, p->root.table->key[i]);
@@ -672,6 +698,7 @@ void explain_begin(struct explaining *x, struct arena *a, const struct plan *p, 
         add_condition(x, "hold", 0, p->hold->kids[0], false, judge_hold);
     add_orphan(x);
     add_age(x);
+    add_newest(x);
     add_waits(x, &p->root, NULL);
 }
 

@@ -23,14 +23,16 @@ struct explain_line {
     instant at;
     bool judged; /* false: it only says what another line reckons with */
     enum verdict verdict;
-    const char *said;   /* the verdict in words */
-    const char *reason; /* NULL: the row is not kept for this; else why it is, in words */
-    bool never;         /* kept for it as long as the row is as it is */
-    bool later;         /* kept for it until due_at, and not longer */
-    instant due_at;     /* later */
-    bool counts;        /* it is about other rows: */
-    int64_t total;      /* how many there are */
-    const char **keys;  /* the first of them, "id=7" */
+    const char *said;     /* the verdict in words */
+    const char *reason;   /* NULL: the row is not kept for this; else why it is, in words */
+    bool never;           /* kept for it as long as the row is as it is */
+    bool later;           /* kept for it until due_at, and not longer */
+    instant due_at;       /* later */
+    bool ranks;           /* it is about its place in its group: */
+    int64_t rank, ranked; /* the newest is 1, of so many; 0: it is not ranked */
+    bool counts;          /* it is about other rows: */
+    int64_t total;        /* how many there are */
+    const char **keys;    /* the first of them, "id=7" */
     size_t n_keys;
     const char *of_table; /* whose rows */
 };

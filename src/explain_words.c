@@ -118,6 +118,15 @@ static void rows_words(const struct expr *x, const char *which, struct text *out
     }
 }
 
+static void newest_words(const struct ranking *r, struct text *out)
+{
+    text_addf(out, "not among the newest %lld", (long long)r->rows);
+    for (size_t i = 0; i < r->n_per; i++)
+        text_addf(out, "%s%s", i ? ", " : " per ", r->per[i]->name);
+    for (size_t i = 0; i < r->n_newest; i++)
+        text_addf(out, "%s%s", i ? ", " : " by ", r->newest[i].column->name);
+}
+
 void expr_print(const struct expr *x, struct text *out)
 {
     switch (x->kind) {
@@ -175,6 +184,9 @@ void expr_print(const struct expr *x, struct text *out)
         break;
     case EXPR_SUBTREE_EXISTS:
         rows_words(x, "it or a row below it by ", out);
+        break;
+    case EXPR_BEYOND_NEWEST:
+        newest_words(x->ranking, out);
         break;
     case EXPR_SQL:
         text_add(out, x->sql);

@@ -61,6 +61,11 @@ static const char *rows_text(const struct screen *v, const struct explain_line *
     return arena_strdup(v->arena, text_str(&t));
 }
 
+static const char *rank_text(const struct screen *v, const struct explain_line *l)
+{
+    return l->rank ? arena_printf(v->arena, "rank %s of %s", number(v, l->rank), number(v, l->ranked)) : "";
+}
+
 /* "due in 3h 12m (2026-11-16T10:12:00Z)" */
 static const char *due_in(const struct screen *v, instant now, instant at)
 {
@@ -90,7 +95,10 @@ static void add_line(const struct screen *v, const struct report *r, struct grid
              (const char *[CELLS_MOST]){
                  arena_printf(v->arena, "  %s", same_part ? "" : l->part),
                  arena_printf(v->arena, "%*s%s", l->depth * 2, "", short_text(v, l->demand)),
-                 l->counts ? rows_text(v, l) : value_text(v, l), said_text(v, r, l)});
+                 l->counts  ? rows_text(v, l)
+                 : l->ranks ? rank_text(v, l)
+                            : value_text(v, l),
+                 said_text(v, r, l)});
 }
 
 /* A terminal too narrow for a line each: the condition, and below it the value and what is said of it. */

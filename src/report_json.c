@@ -226,6 +226,10 @@ static json_t *line_json(const struct explain_line *l)
         json_object_set_new(entry, "instant", instant_json(l->at));
     if (l->counts)
         json_object_set_new(entry, "waits_for", waits_json(l));
+    if (l->ranks) {
+        json_object_set_new(entry, "rank", l->rank ? json_integer(l->rank) : json_null());
+        put_integer(entry, "of", l->ranked);
+    }
     put_text(entry, "verdict", l->judged ? verdicts[l->verdict] : NULL);
     put_text(entry, "said", l->said);
     json_object_set_new(entry, "keeps", json_boolean(l->reason != NULL));

@@ -2,14 +2,13 @@
  */
 #include "sql_parts.h"
 
-/* True, false or unknown as 1, 0 or NULL, the same on every engine. */
+/* True, false or unknown as 1, 0 or NULL, the same on every engine: NOT makes one of three of any number, and
+ * the operand of a CASE is judged once. */
 static void verdict(struct writer *w, const struct expr *x)
 {
-    text_add(&w->s->sql, "CASE WHEN ");
+    text_add(&w->s->sql, "CASE NOT (");
     sql_expression(w, THIS, x);
-    text_add(&w->s->sql, " THEN 1 WHEN NOT (");
-    sql_expression(w, THIS, x);
-    text_add(&w->s->sql, ") THEN 0 END");
+    text_add(&w->s->sql, ") WHEN FALSE THEN 1 WHEN TRUE THEN 0 END");
 }
 
 void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct inquiry *q)
@@ -34,6 +33,50 @@ void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p
     text_add(&s->sql, "\nWHERE ");
     sql_expression(&w, THIS, q->key);
     text_add(&s->sql, "\nLIMIT 2");
+}
+
+/* "the row `alias` is of this row's group": a NULL group is one. */
+static void of_same_group(struct writer *w, const char *alias, const struct ranking *r, const struct table *t,
+                          const struct expr *key)
+{
+    text_add(&w->s->sql, " AND EXISTS (SELECT 1");
+    sql_from(w, t, THIS);
+    text_add(&w->s->sql, " WHERE ");
+    sql_expression(w, THIS, key);
+    for (size_t i = 0; i < r->n_per; i++) {
+        const struct column *c = r->per[i];
+        text_add(&w->s->sql, " AND (");
+        sql_join(w, &(struct join){&c, &c, 1}, alias, THIS);
+        text_add(&w->s->sql, " OR (");
+        sql_column(w->s, w->d, alias, c);
+        text_add(&w->s->sql, " IS NULL AND ");
+        sql_column(w->s, w->d, THIS, c);
+        text_add(&w->s->sql, " IS NULL))");
+    }
+    text_add(&w->s->sql, ")");
+}
+
+void sql_rank_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key)
+{
+    const struct expr *x = p->beyond;
+    char row[ALIAS_SIZE], list[ALIAS_SIZE];
+    struct writer w = sql_writer(s, d, p);
+    sql_alias(&w, row);
+    sql_alias(&w, list);
+    text_addf(&s->sql, "SELECT %s.lapse_n, %s.lapse_of FROM (SELECT ", list, list);
+    for (size_t i = 0; i < x->table->n_key; i++) {
+        sql_column(s, d, row, x->table->key[i]);
+        text_add(&s->sql, ", ");
+    }
+    text_add(&s->sql, "row_number() OVER (");
+    sql_newest_first(&w, row, x);
+    text_add(&s->sql, ") AS lapse_n, count(*) OVER () AS lapse_of");
+    sql_from(&w, x->table, row);
+    text_add(&s->sql, " WHERE ");
+    sql_expression(&w, row, x->kids[0]);
+    of_same_group(&w, row, x->ranking, x->table, key);
+    text_addf(&s->sql, ") AS %s WHERE ", list);
+    sql_expression(&w, list, key);
 }
 
 static void not_true(struct writer *w, const char *alias, const struct expr *x)

@@ -46,6 +46,23 @@ static int ask_wait(struct sql_store *s, const struct plan *p, const struct inqu
     return 0;
 }
 
+static int ask_rank(struct sql_store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
+                    struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    if (!p->beyond)
+        return 0;
+    sql_rank_row(&st, s->engine->dialect, p, q->key);
+    if (s->engine->query(s, &st, &found, e) < 0)
+        return -1;
+    if (found.n_rows) {
+        ret->rank = whole(&rows_at(&found, 0)[0]);
+        ret->ranked = whole(&rows_at(&found, 0)[1]);
+    }
+    return 0;
+}
+
 static int ask_goes(struct sql_store *s, const struct plan *p, const struct inquiry *q, struct due *ret,
                     struct err *e)
 {
@@ -81,6 +98,8 @@ static int ask_all(struct sql_store *s, const struct plan *p, const struct inqui
     for (; ret->n_waits < q->n_waits; ret->n_waits++)
         if (ask_wait(s, p, q, &q->waits[ret->n_waits], &ret->waits[ret->n_waits], e) < 0)
             return -1;
+    if (q->rank && ask_rank(s, p, q, ret, e) < 0)
+        return -1;
     return q->goes ? ask_goes(s, p, q, &ret->goes, e) : 0;
 }
 

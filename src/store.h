@@ -59,6 +59,13 @@ struct time_sample {
     char example[64];                                /* one unreadable or implausible value */
 };
 
+/* Two values of a column, from a bounded sample, whose order says nothing: a number and a text, or times
+ * written in different ways. */
+struct disorder {
+    bool found, of_times;
+    char one[64], other[64];
+};
+
 /* Rows that make a row of the plan wait. */
 enum wait_kind {
     WAIT_AFTER,  /* any of `rows`, one of the node's after */
@@ -87,6 +94,7 @@ struct inquiry {
     const struct wait *waits;
     size_t n_waits;
     int64_t most; /* so many rows of each wait are named */
+    bool rank;    /* its place in its group, where the plan ranks rows */
     bool goes;    /* what would go with it, whether it is due or not */
 };
 enum verdict { VERDICT_FALSE, VERDICT_TRUE, VERDICT_UNKNOWN };
@@ -103,7 +111,8 @@ struct answer {
         int64_t total;
     } * waits;
     size_t n_waits;
-    struct due goes; /* gone and detached */
+    int64_t rank, ranked; /* the newest is 1, of so many; 0: it is not ranked */
+    struct due goes;      /* gone and detached */
 };
 void answer_release(struct answer *a);
 
@@ -133,6 +142,8 @@ struct store_ops {
      * not. */
     int (*accepts)(struct store *s, const struct plan *p, struct err *e);
     int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
+    int (*disorder)(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
+                    struct err *e);
     /* Is there a row of the table with this column value? */
     int (*has_value)(struct store *s, const struct table *t, const struct expr *is, bool *ret, struct err *e);
 

@@ -726,3 +726,55 @@ class Orphans(Explain):
             self.sweep(self.contract(when))
             self.assertEqual(before - set(self.ids("task")), due)
             self.assertTrue(due)
+
+
+@every_engine
+class Newest(Explain):
+    def setUp(self):
+        super().setUp()
+        self.given("create table t (id integer primary key, who text, state text, at_ms bigint)")
+        self.insert("t", (1, "a", "x", 1), (2, "a", "x", 2), (3, "a", "x", 3), (4, "a", "y", 9), (5, None, "x", 1),
+                    (6, None, "x", None), (7, "a", "x", 3), (8, "b", "x", 5))
+
+    def ranks(self, contract, part):
+        found = {}
+        for key in self.ids("t"):
+            r = self.explain(contract, key)
+            line = self.line(r, part)
+            found[key] = (line["rank"], line["of"], r.json["due"])
+        return found
+
+    def test_a_cap_per_group(self):
+        c = "policies: {p: {table: t, rows: {state: x}, cap: {rows: 2, per: [who], newest: [at_ms]}}}"
+        ranks = self.ranks(c, "cap")
+        self.assertEqual(ranks, {1: (4, 4, True), 2: (3, 4, True), 3: (2, 4, False), 4: (None, 0, False), 5: (1, 2, False),
+                                 6: (2, 2, False), 7: (1, 4, False), 8: (1, 1, False)})
+        r = self.explain(c, 3)
+        self.assertEqual((r.json["verdict"], r.json["reasons"][0]["text"]), ("not due", "among the newest 2"))
+        self.assertIn("not among the newest 2 per who by at_ms", self.line(r, "cap")["demand"])
+        self.assertIn("rank 2 of 4", self.told(c, 3))
+        self.assertIn("rows", self.reasons(self.explain(c, 4)))
+        self.sweep(c)
+        self.left("t", *[k for k, v in ranks.items() if not v[2]])
+
+    def test_a_cap_of_all(self):
+        c = "policies: {p: {table: t, rows: {state: x}, hold: {id: 1}, cap: {rows: 3, newest: [at_ms, id]}}}"
+        ranks = self.ranks(c, "cap")
+        self.assertEqual({k: v[0] for k, v in ranks.items()}, {8: 1, 7: 2, 3: 3, 2: 4, 5: 5, 1: 6, 6: 7, 4: None})
+        self.assertEqual({k for k, v in ranks.items() if v[2]}, {2, 5, 6})
+        self.sweep(c)
+        self.left("t", 1, 3, 4, 7, 8)
+
+    def test_keep_newest(self):
+        c = "policies: {p: {table: t, age: at_ms, keep: 1h, keep_newest: {rows: 1, per: [who], newest: [at_ms]}}}"
+        r = self.explain(c, 8)
+        self.assertEqual((r.json["verdict"], self.reasons(r)), ("not due", ["keep_newest"]))
+        self.assertEqual(self.line(r, "age")["verdict"], "matches")
+        self.assertEqual(self.verdict(c, 6), "never")
+        early = "1970-01-01T00:30:00Z"
+        r = self.explain(c, 1, now=early)
+        self.assertEqual((r.json["verdict"], r.json["due_at"]), ("later", "1970-01-01T01:00:00.001001Z"))
+        self.assertEqual(self.explain(c, 8, now=early).json["verdict"], "not due")
+        ranks = self.ranks(c, "keep_newest")
+        self.sweep(c)
+        self.left("t", *[k for k, v in ranks.items() if not v[2]])

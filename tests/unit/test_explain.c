@@ -218,7 +218,7 @@ static void due_later_by_the_bound(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct told t = begin(w, cases[i].keys, true);
-        not_due_for(&t, t.x.plan->timely, VERDICT_FALSE);
+        not_due_for(&t, t.x.plan->aged, VERDICT_FALSE);
         struct explanation *x = end(&t);
         assert_int_equal(x->kind, DUE_LATER);
         assert_int_equal(x->due_at, NOW + cases[i].after);
@@ -234,13 +234,13 @@ static void never_due(void **state)
     struct world *w = *state;
     add_tables(w);
     struct told t = begin(w, "table: jobs, age: at_us, keep: never", true);
-    not_due_for(&t, t.x.plan->timely, VERDICT_FALSE);
+    not_due_for(&t, t.x.plan->aged, VERDICT_FALSE);
     struct explanation *x = end(&t);
     assert_int_equal(x->kind, DUE_NEVER);
     assert_string_equal(only_reason(x), "its keep never ends");
 
     t = begin(w, "table: jobs, age: at_us, keep: 1h", true);
-    not_due_for(&t, t.x.plan->timely, VERDICT_UNKNOWN);
+    not_due_for(&t, t.x.plan->aged, VERDICT_UNKNOWN);
     t.answer.row.cells[1] = (struct value){0};
     t.answer.times[0].usable = false;
     x = end(&t);
@@ -248,7 +248,7 @@ static void never_due(void **state)
     assert_string_equal(only_reason(x), "it has no time");
 
     t = begin(w, "table: jobs, age: at_us, keep: 1h", true);
-    not_due_for(&t, t.x.plan->timely, VERDICT_FALSE);
+    not_due_for(&t, t.x.plan->aged, VERDICT_FALSE);
     t.answer.verdicts[0] = VERDICT_FALSE; /* not readable */
     x = end(&t);
     assert_int_equal(x->kind, DUE_NEVER);
@@ -260,7 +260,7 @@ static void a_time_beyond_reckoning_promises_nothing(void **state)
     struct world *w = *state;
     add_tables(w);
     struct told t = begin(w, "table: jobs, age: at_us, keep: 1h", true);
-    not_due_for(&t, t.x.plan->timely, VERDICT_FALSE);
+    not_due_for(&t, t.x.plan->aged, VERDICT_FALSE);
     t.answer.times[0].at = INT64_MAX;
     assert_int_equal(end(&t)->kind, DUE_NOT);
 }

@@ -42,10 +42,10 @@ static void a_row_is_judged(void **state)
         text_str(&out),
         "SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN 'integer' THEN "
         "max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END, \n"
-        "CASE WHEN this.\"state\" = ?1{done} THEN 1 WHEN NOT (this.\"state\" = ?2{done}) THEN 0 END, \n"
-        "CASE WHEN (this.\"at_ms\" <= ?3{1718452800000} AND typeof(this.\"at_ms\") = 'integer') THEN 1 "
-        "WHEN NOT ((this.\"at_ms\" <= ?4{1718452800000} AND typeof(this.\"at_ms\") = 'integer')) THEN 0 END\n"
-        " FROM main.\"jobs\" AS this\nWHERE this.\"id\" = ?5{42}\nLIMIT 2");
+        "CASE NOT (this.\"state\" = ?1{done}) WHEN FALSE THEN 1 WHEN TRUE THEN 0 END, \n"
+        "CASE NOT ((this.\"at_ms\" <= ?2{1718452800000} AND typeof(this.\"at_ms\") = 'integer')) "
+        "WHEN FALSE THEN 1 WHEN TRUE THEN 0 END\n"
+        " FROM main.\"jobs\" AS this\nWHERE this.\"id\" = ?3{42}\nLIMIT 2");
 }
 
 /* What comes after the sets of the row and all it owns. */
@@ -108,10 +108,33 @@ static void rows_that_it_waits_for(void **state)
         "AND lapse_1.\"at_ms\" IS NOT NULL)) IS NOT TRUE\nORDER BY lapse_1.\"id\"\nLIMIT ?3{5}");
 }
 
+static void a_place_in_its_group(void **state)
+{
+    struct world *w = *state;
+    add_tables(w);
+    const struct plan *p =
+        make_plan(w, "table: jobs, rows: {state: x}, cap: {rows: 5, per: [parent_id], newest: [at_ms]}", NOW);
+    struct value v;
+    struct expr key = key_of(p, &v);
+    AUTO(stmt_release) struct stmt s = {0};
+    AUTO(text_release) struct text out = {0};
+    sql_rank_row(&s, &dialect_sqlite, p, &key);
+    show(&s, '?', &out);
+    assert_string_equal(
+        text_str(&out),
+        "SELECT lapse_2.lapse_n, lapse_2.lapse_of FROM (SELECT lapse_1.\"id\", row_number() OVER ( ORDER BY "
+        "lapse_1.\"at_ms\" DESC, lapse_1.\"id\" DESC) AS lapse_n, count(*) OVER () AS lapse_of FROM "
+        "main.\"jobs\" AS lapse_1 WHERE lapse_1.\"state\" = ?1{x} AND EXISTS (SELECT 1 FROM main.\"jobs\" AS "
+        "this WHERE this.\"id\" = ?2{42} AND (lapse_1.\"parent_id\" = this.\"parent_id\" OR "
+        "(lapse_1.\"parent_id\" IS NULL AND this.\"parent_id\" IS NULL)))) AS lapse_2 WHERE lapse_2.\"id\" = "
+        "?3{42}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_row_is_judged, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(a_place_in_its_group, world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(rows_that_it_waits_for, world_setup, world_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
