@@ -490,7 +490,9 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     struct run r = {.store = s, .plan = p, .options = o, .out = ret};
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
-    if (!asked_to_stop(&r) && (p->examines || anything_due(&r))) {
+    /* Looking for rows examines them all, unless they need not be ranked to know that there are none. */
+    bool look = p->examines && !p->beyond;
+    if (!asked_to_stop(&r) && (look || anything_due(&r))) {
         pass(&r, started);
         look_again(&r, started);
         if (!r.finished)
