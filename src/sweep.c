@@ -459,17 +459,22 @@ static void look_again(struct run *r, int64_t started)
     }
 }
 
-/* While the source is empty nothing is an orphan, so the sweep found an early end: that must be said. */
+/* While the source is empty nothing is an orphan, so the sweep found an early end: that must be said. Asked
+ * twice, because to a reading that waited for it a table that was truncated and filled again looks empty. */
 static void look_at_source(struct run *r)
 {
     const struct expr any = {.kind = EXPR_TRUE};
     const struct plan *p = r->plan;
     struct slice none = {0};
-    bool has = true;
+    bool has = true, asked = false;
     while (!r->finished && p->source_needed) {
         struct err e = ERR_INIT;
         if (r->store->ops->has_value(r->store, p->source, &any, &has, &e) < 0) {
             recover(r, &none, &e);
+            continue;
+        }
+        if (!has && !asked) {
+            asked = true;
             continue;
         }
         if (!has) {
@@ -490,9 +495,8 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     struct run r = {.store = s, .plan = p, .options = o, .out = ret};
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
-    /* Looking for rows examines them all, unless they need not be ranked to know that there are none. */
-    bool look = p->examines && !p->beyond;
-    if (!asked_to_stop(&r) && (look || anything_due(&r))) {
+    bool looks_anyway = p->examines && !p->beyond; /* a probe would examine as much; of ranks it is cheap */
+    if (!asked_to_stop(&r) && (looks_anyway || anything_due(&r))) {
         pass(&r, started);
         look_again(&r, started);
         if (!r.finished)
