@@ -520,7 +520,8 @@ class Orphan:
     def refuses(self, state, losing):
         """Everything would be an orphan of a source that has nothing in it; and a policy that deletes rows of its own
         source would make orphans as it goes. losing: the tables that it deletes from."""
-        return not state[self.source] and not self.allow_empty or self.source in losing
+        empty = not state[self.source] and not self.allow_empty and self.when != "never"
+        return empty or self.source in losing
 
     def sources(self, row, state):
         wanted = [row[c] for c in self.by]

@@ -89,7 +89,7 @@ class Orphans:
         if self.unmatched or self.chance(0.15):
             self.use("matching")
             rule["matching"] = self.matching(source)
-        if not source.rows and (self.when == "never" or self.chance(0.4)) or self.chance(0.1):
+        if self.chance(0.1 if source.rows else 0.45):
             rule["allow_empty"] = True
         elif self.chance(0.1):
             rule["allow_empty"] = False

@@ -506,6 +506,7 @@ class Orphans(unittest.TestCase):
         self.source()
         self.assertEqual((self.gone({"s": 1}), self.v.refused), ([], True))
         self.assertEqual((self.gone({"s": 1}, {}, orphan={"allow_empty": True}), self.v.refused), ([1], False))
+        self.assertEqual((self.gone({"s": 1}, orphan={"delete_when": "never"}), self.v.refused), ([], False))
         self.source({"id": 7, "state": "x"})
         said = {"matching": {"state": "y"}, "delete_when": "deleted_or_unmatched"}
         self.assertEqual((self.gone({"s": 7}, orphan=said), self.v.refused), ([1], False))
