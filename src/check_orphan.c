@@ -55,11 +55,12 @@ static void check_later_source(const struct survey *s)
                      "row is being deleted does not save it",
                      by, p->root.table->print, p->source->print);
     else if (o->when == ORPHAN_DELETED)
-        findings_add(s->findings, FINDING_NOTE, p->policy->name, source_place(p),
-                     "see whether delete_when: deleted_or_unmatched is meant",
-                     "(%s) of %s has a foreign key to %s, which keeps rows from losing their source: none can "
-                     "be an orphan",
-                     by, p->root.table->print, p->source->print);
+        findings_add(
+            s->findings, FINDING_NOTE, p->policy->name, source_place(p),
+            "see whether delete_when: deleted_or_unmatched is meant",
+            "(%s) of %s has a foreign key to %s, which keeps rows from losing their source: none can "
+            "be an orphan",
+            by, p->root.table->print, p->source->print);
 }
 
 void check_orphan(const struct survey *s)

@@ -299,7 +299,8 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
 }
 
 /* What must hold for a row of the swept table to go at all, at any age: it matches, is not held, has a
- * time and, for orphans, no source. A row below a due one goes with it however young it is, but not against this. */
+ * time and, for orphans, no source. A row below a due one goes with it however young it is, but not against
+ * this. */
 static const struct expr *may_ever_go(struct making *m)
 {
     const struct plan *p = m->plan;

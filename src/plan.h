@@ -119,10 +119,10 @@ struct plan {
     struct node root;
     int n_sets;
 
-    const struct expr *matches; /* rows, where: the rows the policy speaks of (no time, no guards) */
-    const struct expr *timely;  /* the bound: which of them are old enough */
-    const struct expr *hold;    /* NULL: none. Already "is not true" */
-    const struct expr *free_;   /* NULL: none. after, with-where: nothing to wait for */
+    const struct expr *matches;  /* rows, where: the rows the policy speaks of (no time, no guards) */
+    const struct expr *timely;   /* the bound: which of them are old enough */
+    const struct expr *hold;     /* NULL: none. Already "is not true" */
+    const struct expr *free_;    /* NULL: none. after, with-where: nothing to wait for */
     const struct expr *orphaned; /* NULL: none. Its source is gone */
     const struct expr *due;      /* all of the above, sargable parts first */
     bool examines; /* the bound looks at many rows to find few: they are found in one reading, then locked by

@@ -473,10 +473,11 @@ static void look_at_source(struct run *r)
             continue;
         }
         if (!has) {
-            err_set(&e, ERR_DATABASE,
-                    "the source %s became empty while the sweep ran: what is left would pass for orphans, and "
-                    "stays; see why, or set allow_empty: true",
-                    p->source->print);
+            err_set(
+                &e, ERR_DATABASE,
+                "the source %s became empty while the sweep ran: what is left would pass for orphans, and "
+                "stays; see why, or set allow_empty: true",
+                p->source->print);
             end(r, OUTCOME_FAILED, &e);
         }
         return;
