@@ -394,6 +394,7 @@ class OnPostgres(Case, PostgresTest):
                    "create table src_2 partition of src for values from (10) to (20); create index on src(k)")
         self.insert("src", (1, "open"), (11, "open"), (12, "shut"))
         self.insert("task(id, doc_id)", (1, 1), (2, 11), (3, 12), (4, 2))
+        self.refused(contract(of="src_1(k)"), "is a part of public.src", "name the whole table: public.src")
         self.swept(contract(UNMATCHED, of="src(k)"), gone={"task": 2})
         self.left("task", 1, 2)
 
@@ -449,6 +450,8 @@ class OnPostgres(Case, PostgresTest):
         self.setup_docs()
         self.given("create table more () inherits (doc)")
         self.refused(contract(), "inherit from")
+        self.given("insert into more values (1)")
+        self.refused(contract(of="more(id)"), "is a part of public.doc")
         self.given("drop table more; create materialized view m as select * from doc")
         self.refused(contract(of="m(id)"), "is a view")
 

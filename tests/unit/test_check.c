@@ -229,6 +229,10 @@ static void a_source_must_be_readable(void **state)
     check(w, TASK(UNMATCHED), false);
     expect(w, FINDING_ERROR, "no right to UPDATE on public.doc (locking rows takes UPDATE)",
            "GRANT UPDATE ON public.doc TO");
+    doc->part_of = "public.docs";
+    check(w, TASK(""), false);
+    expect(w, FINDING_ERROR, "the source public.doc is a part of public.docs", "whole table: public.docs");
+    doc->part_of = NULL;
     doc->may_select = false;
     check(w, TASK(""), false);
     expect(w, FINDING_ERROR, "no right to SELECT on public.doc", "GRANT SELECT ON public.doc TO");
