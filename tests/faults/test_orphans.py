@@ -1,148 +1,256 @@
-"""A source comes back, changes or goes between any two statements of a sweep of orphans (PostgreSQL, through a proxy).
+"""Orphans while others work: the source reappears, changes to match, goes; and writers that never stop."""
+import random
+import threading
+import time
 
-Each case is run once for every statement from the reading that finds the rows to the end of the first batch and one
-beyond. What was committed before the second judgement counts; a source row that is there is as it was judged until
-COMMIT; and a source that empties makes no orphans."""
 from harness import *
-from proxy import *
+from points import Points
 
-SCHEMA = """
-    create table doc (id integer primary key, state text);
-    create table task (id integer primary key, doc_id integer)"""
-RESET = """
-    truncate doc, task;
-    insert into doc values (1, 'open'), (2, 'shut'), (5, 'open');
-    insert into task values (1, 1), (2, 2), (3, 3), (4, 9), (5, 5)"""
+RULE = "orphan: {of: source(id), by: s, matching: {state: open}, delete_when: deleted_or_unmatched}"
 
 
-def contract(orphan="", batch=100):
-    return f"policies: {{p: {{table: task, orphan: {{of: doc(id), by: doc_id{orphan}}}, keep: now, batch: {batch}, " \
-           "timeouts: {lock: 100ms}}}"
+def contract(batch=100, rule=RULE, more=""):
+    return f"policies: {{task: {{table: task, {rule}, age: at_ms, keep: 1h, batch: {batch}, with: [sub(task_id)], " \
+           f"timeouts: {{lock: 300ms}}{more}}}}}"
 
 
-UNMATCHED = ", matching: {state: open}, delete_when: deleted_or_unmatched"
+class Interleaving(Points, Case, PostgresTest):
+    """1 has a source that matches, 2 and 4 have none, the one of 3 does not match, and 5 names none."""
+    RESET = """
+        truncate source, task, sub;
+        insert into source values (1, 'open'), (2, 'closed'), (3, 'open');
+        insert into task values (1, 1, 0), (2, 9, 0), (3, 2, 0), (4, 8, 0), (5, null, 0);
+        insert into sub select t * 10 + n, t from generate_series(1, 5) t, generate_series(1, 2) n"""
 
-
-def finds(statement):
-    return statement.sql.startswith("SELECT this") and "EXISTS" in statement.sql and "LIMIT" in statement.sql
-
-
-def judges(statement):
-    return statement.sql.startswith("SELECT this") and "EXISTS" in statement.sql and "= ANY" in statement.sql
-
-
-def locks_source(statement):
-    return "FOR SHARE" in statement.sql
-
-
-class Sources(Case, PostgresTest):
     def setUp(self):
         super().setUp()
-        self.given(SCHEMA)
+        self.given("""
+            create table source (id integer primary key, state text);
+            create table task (id integer primary key, s integer, at_ms bigint);
+            create table sub (id integer primary key, task_id integer not null references task(id));
+            create index on task(s); create index on sub(task_id)""")
 
-    def through(self, contract, before, code=0):
-        with Proxy(self.db, before) as proxy:
-            r = lapse(proxy.dsn, contract, "sweep", "--json", "--now", NOW)
-        self.assertEqual(r.code, code, f"{r}\n{proxy.seen}")
-        return r, proxy.seen
+    def there(self, how):
+        """The tasks that are left; each has all its rows, and the program has counted the others."""
+        tasks = self.ids("task")
+        self.assertEqual(self.ids("sub"), sorted(t * 10 + n for t in tasks for n in (1, 2)), how)
+        self.assertEqual(self.gone(how.result).get("task", 0), 5 - len(tasks), how)
+        return set(tasks)
 
-    def each(self, contract, act, check, early=(), code=0):
-        """check(other, r, point, seen): point is the number of the statement before which the other session acted."""
-        self.given(RESET)
-        _, seen = self.through(contract, None)
-        first = next(s.number for s in seen if finds(s))
-        last = next(s.number for s in seen if s.number > first and s.sql.startswith("COMMIT"))
-        self.assertGreater(last - first, 4, seen)
-        for point in range(first, last + 2):
-            with self.subTest(point=point):
-                self.given(RESET)
-                with Session(self.db) as other:
-                    other.do(*early)
-                    where = []
-
-                    def come_in(statement):
-                        if statement.number == point:
-                            other.do(*act)
-                            where.append(statement)
-
-                    r, seen = self.through(contract, come_in, code)
-                    other.finish()
-                    self.assertTrue(where, "the point was never reached")
-                    self.assertIsNone(other.error, where)
-                    check(other, r, point, seen)
-                    self.assertTrue({1, 5} <= set(self.ids("task")), f"rows with a source that matches {where}\n{seen}")
-                    self.assertEqual(r.policy("p")["rows"], 5 - len(self.ids("task")), r)
-
-    def there(self, task):
-        return task in self.ids("task")
-
-    def saved_if_before(self, task, is_last_chance):
-        """The other session saved the row if it came in before (or at) this statement, and not after it."""
-        def check(other, r, point, seen):
-            chance = max(s.number for s in seen if is_last_chance(s))
-            self.assertEqual(self.there(task), point <= chance, f"at {point}, {chance}\n{seen}\n{r}")
-            self.assertFalse(self.there(4), r)
+    def saved(self, task):
+        """In time, it is kept; too late, it goes. The others go in any case."""
+        def check(how):
+            self.assertIsNone(how.other.error, how)
+            self.assertEqual(self.there(how), {1, 5, task} if how.in_time else {1, 5}, how)
         return check
 
-    # --- the source comes back ------------------------------------------------------------------------------
+    def saved_in_any_case(self, task):
+        def check(how):
+            self.assertIsNone(how.other.error, how)
+            self.assertEqual(self.there(how), {1, 5, task}, how)
+        return check
 
-    BACK = ("insert into doc values (3, 'open')",)
+    def saved_if_found(self, task):
+        """The statement of the other session found the row, or the row had gone."""
+        def check(how):
+            self.assertIsNone(how.other.error, how)
+            self.assertEqual(self.there(how), {1, 5, task} if how.other.rows else {1, 5}, how)
+        return check
 
-    def test_the_source_is_inserted(self):
-        self.each(contract(), self.BACK, self.saved_if_before(3, judges))
+    def unchanged(self, how):
+        self.assertIsNone(how.other.error, how)
+        self.assertEqual(self.there(how), {1, 5}, how)
 
-    def test_the_source_is_inserted_in_one_batch(self):
-        self.each(contract(batch="null"), self.BACK, self.saved_if_before(3, judges))
+    def test_the_source_reappears(self):
+        for batch in (100, "null"):
+            self.each(contract(batch), ("insert into source values (9, 'open')",), self.saved(2))
 
-    def test_the_source_is_inserted_and_matches(self):
-        self.each(contract(UNMATCHED), self.BACK, self.saved_if_before(3, judges))
+    def test_the_source_reappears_where_rows_go_one_by_one(self):
+        self.each(contract(1), ("insert into source values (9, 'open')",), self.saved(2))
 
-    def test_the_reference_moves_to_another_source(self):
-        def check(other, r, point, seen):
-            self.assertEqual(self.there(3), other.rows == 1, f"at {point}\n{seen}\n{r}")
-            self.assertFalse(self.there(4), r)
-        self.each(contract(UNMATCHED), ("update task set doc_id = 1 where id = 3",), check)
+    def test_the_source_reappears_by_an_open_transaction(self):
+        self.each(contract(), ("commit",), self.saved(2), early=("begin", "insert into source values (9, 'open')"))
 
-    # --- it matches again -------------------------------------------------------------------------------------
+    def test_a_source_that_does_not_match_appears(self):
+        self.each(contract(), ("insert into source values (9, 'closed')",), self.unchanged)
 
-    MATCH = ("update doc set state = 'open' where id = 2",)
+    def test_a_source_that_does_not_match_is_enough_where_only_deletion_counts(self):
+        def check(how):
+            self.assertEqual(self.there(how), {1, 2, 3, 5} if how.in_time else {1, 3, 5}, how)
+        self.each(contract(rule="orphan: {of: source(id), by: s}"), ("insert into source values (9, 'closed')",), check)
 
-    def test_the_source_matches_again(self):
-        # from its lock on the update waits, until the row is gone
-        self.each(contract(UNMATCHED), self.MATCH, self.saved_if_before(2, locks_source))
+    def test_another_source_takes_the_name(self):
+        def check(how):
+            self.assertEqual(self.there(how) - {1}, {2, 5} if how.in_time else {5}, how)
+        self.each(contract(), ("update source set id = 9 where id = 3",), check)
 
-    def test_the_source_matches_again_in_one_batch(self):
-        self.each(contract(UNMATCHED, batch="null"), self.MATCH, self.saved_if_before(2, locks_source))
+    def test_the_source_changes_to_match(self):
+        """Once the program has looked at it, the other session waits; before that, it counts."""
+        def check(how):
+            self.assertIsNone(how.other.error, how)
+            self.assertEqual(self.there(how), {1, 5} if how.waited or not how.in_time else {1, 3, 5}, how)
+        self.each(contract(), ("update source set state = 'open' where id = 2",), check)
 
-    def test_an_update_under_way_is_waited_for(self):
-        def check(other, r, point, seen):
-            self.assertTrue(self.there(2), f"an update that was under way did not count, at {point}\n{seen}\n{r}")
-            self.assertFalse(self.there(4), r)
-        for batch in 100, "null":
-            self.each(contract(UNMATCHED, batch), ("commit",), check, early=("begin", *self.MATCH))
+    def test_the_source_changes_to_match_with_a_foreign_key(self):
+        self.given("alter table task add foreign key (s) references source(id) not valid")
+        reset = self.RESET.replace("(2, 9, 0)", "(2, 2, 0)").replace("(4, 8, 0)", "(4, 2, 0)")
 
-    def test_an_update_that_changes_its_mind(self):
-        def check(other, r, point, seen):
-            p = r.policy("p")
-            if self.there(2):
-                self.assertTrue(p["left"] or p["skipped"], f"a row that is due stays unsaid, at {point}\n{seen}\n{r}")
-            self.assertFalse(self.there(4), r)
-        self.each(contract(UNMATCHED), ("rollback",), check, early=("begin", *self.MATCH))
+        def check(how):
+            left = self.there(how)
+            self.assertEqual(left, {1, 2, 3, 4, 5} if how.in_time else {1, 5}, how)
+        self.each(contract(), ("update source set state = 'open' where id = 2",), check, reset=reset)
 
-    def test_a_deletion_under_way(self):
-        def check(other, r, point, seen):
-            self.assertFalse(self.there(4), r)
-            self.assertFalse(self.there(2), f"the source went, the row stays, at {point}\n{seen}\n{r}")
-        self.each(contract(UNMATCHED), ("commit",), check, early=("begin", "delete from doc where id = 2"))
+    def test_the_source_changed_by_an_open_transaction(self):
+        """Nobody can share a row that is being changed: what comes of it is waited for."""
+        self.each(contract(), ("commit",), self.saved_in_any_case(3),
+                  early=("begin", "update source set state = 'open' where id = 2"))
 
-    # --- it empties ---------------------------------------------------------------------------------------------
+    def test_an_open_transaction_that_changes_its_mind(self):
+        self.each(contract(), ("rollback",), self.unchanged,
+                  early=("begin", "update source set state = 'open' where id = 2"))
 
-    def test_the_source_empties(self):
-        def check(other, r, point, seen):
-            self.assertEqual(r.policy("p")["outcome"], "failed", r)
-            self.assertIn("became empty", r.policy("p")["error"])
-            judged = [s.number for s in seen if judges(s) and s.number < point]
-            if not judged:
-                self.left("task", 1, 2, 3, 4, 5)
-        self.each(contract(batch=1), ("delete from doc",), check, code=1)
-        self.each(contract(batch="null"), ("delete from doc",), check, code=1)
+    def test_the_source_is_deleted(self):
+        """Then its task may go, and need not."""
+        def check(how):
+            self.assertEqual(self.there(how) | {1}, {1, 5}, how)
+        self.each(contract(), ("delete from source where id = 1",), check)
+
+    def test_the_deletion_of_a_source_is_undone(self):
+        self.each(contract(), ("rollback",), self.unchanged, early=("begin", "delete from source where id in (1, 3)"))
+
+    def test_a_source_is_replaced_in_one_transaction(self):
+        """It was there at every moment."""
+        self.each(contract(), ("begin", "delete from source where id = 1", "insert into source values (1, 'open')",
+                               "commit"), self.unchanged)
+
+    def test_all_sources_go(self):
+        """An empty source says nothing: what is not yet judged is kept, and the policy refused."""
+        def check(how):
+            left = self.there(how)
+            self.assertEqual(left, {1, 2, 3, 4, 5} if how.in_time else {1, 5}, how)
+            self.assertEqual(how.result.code, 3 if how.in_time else how.result.code, how)
+        self.each(contract(), ("delete from source",), check, codes=(0, 3))
+
+    def test_all_sources_go_between_batches(self):
+        def check(how):
+            left = self.there(how)
+            self.assertLessEqual({1, 5}, left, how)
+            self.assertEqual(how.result.code, 3, how)
+            self.assertLessEqual(5 - len(left), 0 if how.in_time else 1, how)
+        self.each(contract(1), ("delete from source",), check, codes=(0, 3))
+
+    def test_the_source_is_loaded_anew(self):
+        """Truncated and filled again in one transaction."""
+        self.each(contract(), ("begin", "truncate source", "insert into source values (1, 'open'), (2, 'closed'), (3, 'open')",
+                               "commit"), self.unchanged)
+
+    def test_the_source_is_loaded_anew_with_more(self):
+        def check(how):
+            self.assertIsNone(how.other.error, how)
+            left = self.there(how)
+            self.assertEqual(left, {1, 2, 3, 4, 5} if how.in_time else {1, 5}, how)
+        self.each(contract(), ("begin", "truncate source",
+                               "insert into source select n, 'open' from generate_series(1, 9) n", "commit"), check)
+
+    def test_the_task_finds_another_source(self):
+        self.each(contract(), ("update task set s = 1 where id = 2",), self.saved_if_found(2))
+
+    def test_the_task_names_a_source_no_longer(self):
+        self.each(contract(), ("update task set s = null where id = 2",), self.saved_if_found(2))
+
+    def test_the_task_is_touched(self):
+        self.each(contract(), (f"update task set at_ms = {MS} where id = 2",), self.saved_if_found(2))
+
+    def test_the_task_finds_a_source_in_an_open_transaction(self):
+        self.each(contract(), ("commit",), self.saved_in_any_case(2), early=("begin", "update task set s = 1 where id = 2"))
+
+
+@every_engine
+class Writers(Case):
+    """Sources and tasks come and go all the time, while several sweepers look for orphans without any grace."""
+    SECONDS = 3
+    CONTRACT = "policies: {task: {table: task, keep: now, batch: 3, with: [sub(task_id)], " + RULE + "}}"
+
+    def test_no_task_goes_whose_source_was_always_there(self):
+        self.given("create table source (id integer primary key, state text); create table task (id integer primary key, "
+                   "s integer); create table sub (id integer primary key, task_id integer references task(id)); "
+                   "create index task_s on task(s); create index sub_task on sub(task_id); "
+                   "insert into source values (0, 'open')")
+        if not self.on_postgres:
+            self.db.rows("pragma journal_mode = wal")
+        self.until = time.monotonic() + self.SECONDS
+        self.trouble, self.gone_for = [], {"kept": set(), "lost": set()}
+        threads = [threading.Thread(target=self.guarded, args=(self.write, n)) for n in range(3)]
+        threads += [threading.Thread(target=self.guarded, args=(self.sweep_on, n)) for n in range(2)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        self.assertEqual(self.trouble, [])
+        self.sweep(self.CONTRACT, now=None)
+        left = set(self.ids("task"))
+        kept, lost = self.gone_for["kept"], self.gone_for["lost"]
+        self.assertGreater(len(kept), 50, "too few to mean anything")
+        self.assertGreater(len(lost), 20, "too few to mean anything")
+        self.assertEqual(kept - left, set(), "tasks went whose source was always there")
+        self.assertEqual(lost & left, set(), "orphans stayed")
+        self.assertEqual(set(self.ids("sub")), left)
+
+    def guarded(self, what, n):
+        try:
+            what(n)
+        except Exception as e:
+            self.trouble.append(e)
+
+    def sweep_on(self, _):
+        while time.monotonic() < self.until:
+            r = lapse(self.db, self.CONTRACT, "sweep", "--json")
+            if r.code != 0:
+                raise AssertionError(str(r))
+
+    def write(self, n):
+        """A source and its tasks in one transaction, or the source first; then perhaps replaced, changed to and fro
+        within one transaction, given another task; and some are deleted."""
+        rng, db = random.Random(n), self.db.connect()
+        numbers = iter(range(1 + n, 10**9, 3))
+        alive = {}
+
+        def do(*statements):
+            c = db.cursor()
+            c.execute("begin immediate" if not self.on_postgres else "begin")
+            for s in statements:
+                c.execute(s)
+            c.execute("commit")
+
+        def task(source):
+            i = next(numbers)
+            alive.setdefault(source, []).append(i)
+            return f"insert into task values ({i}, {source})", f"insert into sub values ({i}, {i})"
+
+        while time.monotonic() < self.until:
+            source = next(numbers)
+            make = f"insert into source values ({source}, 'open')"
+            if rng.random() < 0.4:
+                do(*task(source), make)
+            else:
+                do(make)
+                do(*task(source))
+            old = rng.choice(list(alive))
+            what = rng.random()
+            if what < 0.2:
+                do(f"delete from source where id = {old}", f"insert into source values ({old}, 'open')")
+            elif what < 0.4:
+                do(f"update source set state = 'closed' where id = {old}", f"update source set state = 'open' where id = {old}")
+            elif what < 0.6:
+                do(*task(old))
+            elif what < 0.8:
+                do(f"delete from source where id = {old}")
+                self.gone_for["lost"].update(alive.pop(old))
+            elif what < 0.9:
+                do(f"update source set state = 'closed' where id = {old}")
+                self.gone_for["lost"].update(alive.pop(old))
+            if not alive:
+                continue
+            time.sleep(rng.random() * 0.004)
+        self.gone_for["kept"].update(i for tasks in alive.values() for i in tasks)
+        db.close()
