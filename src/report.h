@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "contract.h"
+#include "explain.h"
 #include "sweep.h"
 
 /* One policy in the report of plan or sweep. Texts live in the report's arena. */
@@ -33,7 +34,7 @@ struct report_policy {
     int64_t left, unknown, batches, retries, duration_us;
 };
 
-enum report_kind { REPORT_MISTAKES, REPORT_CHECK, REPORT_PLAN, REPORT_SWEEP, REPORT_ERROR };
+enum report_kind { REPORT_MISTAKES, REPORT_CHECK, REPORT_PLAN, REPORT_SWEEP, REPORT_EXPLAIN, REPORT_ERROR };
 struct report {
     struct arena *arena; /* owns everything but the contract */
     enum report_kind kind;
@@ -48,7 +49,8 @@ struct report {
     struct findings findings;       /* REPORT_CHECK */
     struct report_policy *policies; /* REPORT_PLAN, REPORT_SWEEP; in the order of the file */
     size_t n_policies;
-    const char **remarks; /* things worth saying once: "no history is kept", … */
+    const struct explanation *explanation; /* REPORT_EXPLAIN; NULL: the policy's entry says why not */
+    const char **remarks;                  /* things worth saying once: "no history is kept", … */
     size_t n_remarks;
     int64_t duration_us;
 };
