@@ -26,9 +26,10 @@ struct column {
                              "public.state" */
     enum type_class type;
     bool not_null;
-    bool generated;        /* computed from other columns: it cannot be set */
-    const char *collation; /* NULL: the type has none, or the default */
-    const char **labels;   /* TYPE_ENUM */
+    bool generated;           /* computed from other columns: it cannot be set */
+    const char *generated_as; /* generated: from this expression; NULL: not known */
+    const char *collation;    /* NULL: the type has none, or the default */
+    const char **labels;      /* TYPE_ENUM */
     size_t n_labels;
 };
 
@@ -78,6 +79,8 @@ struct table {
     size_t n_indexes;
     struct fkey *fkeys_in; /* foreign keys that point at this table (or a partition of it) */
     size_t n_fkeys_in;
+    const char **checks; /* the expressions of CHECK constraints that every row satisfies */
+    size_t n_checks;
     bool inheritors;   /* PostgreSQL inheritance: its key does not tell rows apart */
     bool delete_hooks; /* a trigger or rule may keep a row that is deleted, or put it back */
     bool update_hooks; /* … that is updated */

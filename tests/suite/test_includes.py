@@ -9,6 +9,7 @@ from harness import ROOT
 # anything.
 ORDER = [
     "base",
+    "quote",
     "when zone cron",
     "policy",
     "mistake",
@@ -18,7 +19,7 @@ ORDER = [
     "condition",
     "rule",
     "contract",
-    "facts",
+    "facts bounded",
     "plan plan_*",
     "store",
     "sql scan",
