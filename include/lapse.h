@@ -81,6 +81,9 @@ LAPSE_PUBLIC struct lapse_report *lapse_plan(const struct lapse_contract *c, con
 /* One pass: deletes what is due. */
 LAPSE_PUBLIC struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct lapse_options *o);
 
+/* A contract drafted from the tables of a database: the report's text is the file. Reads only. */
+LAPSE_PUBLIC struct lapse_report *lapse_draft(const char *dsn);
+
 /* The command that its JSON names; for reports of lapse_contract_load, which cannot know it. */
 LAPSE_PUBLIC void lapse_report_name(struct lapse_report *r, const char *command);
 LAPSE_PUBLIC enum lapse_exit lapse_report_exit(const struct lapse_report *r);

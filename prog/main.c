@@ -9,6 +9,8 @@
 #include "prog.h"
 
 static const struct command commands[] = {
+    {"init", "DSN", "Look at a database and draft a contract for it. Writes nothing to it.",
+     OPTION_OUTPUT | OPTION_JSON, cmd_init},
     {"check", "", "Hold the contract against the live schema and say what does not fit.",
      OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
     {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
@@ -20,6 +22,7 @@ static const struct command commands[] = {
 
 static const struct option options[] = {
     {OPTION_FILE, 'f', "file", "FILE", "The contract (default: lapse.yaml)."},
+    {OPTION_OUTPUT, 'o', "output", "FILE", "Write the draft to a new file (default: standard output)."},
     {OPTION_JSON, 0, "json", NULL, "Print one JSON object instead of text."},
     {OPTION_NOW, 0, "now", "TIME",
      "Now, as an ISO time, instead of the database's clock; not ahead for sweep."},
@@ -31,7 +34,7 @@ static const struct option options[] = {
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"init",    "run",      "pause",   "resume", "purge",  "ack",
+static const char *const later[] = {"run",     "pause",    "resume",  "purge",  "ack",
                                     "explain", "contract", "install", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -16,6 +16,7 @@ enum option_bit {
     OPTION_NO_PROGRESS = 1 << 5,
     OPTION_HELP = 1 << 6,
     OPTION_VERSION = 1 << 7,
+    OPTION_OUTPUT = 1 << 16,
 };
 struct option {
     enum option_bit bit;
@@ -38,7 +39,7 @@ struct command {
 struct call {
     const struct command *command;
     unsigned given; /* the options that were there */
-    const char *file, *now;
+    const char *file, *now, *output;
     const char **names; /* the words after the command */
     size_t n_names;
 };
@@ -81,6 +82,7 @@ int report_on(const struct call *call, work_fn *work, struct lapse_options optio
 int cmd_check(const struct call *call);
 int cmd_plan(const struct call *call);
 int cmd_sweep(const struct call *call);
+int cmd_init(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif

@@ -215,6 +215,10 @@ void coverage_judge(const struct contract *c, const struct facts *f, const struc
 {
     struct listing in = {c, f, tables, n_tables};
     struct table_names open = {0};
+    if (!c->n_policies && !c->n_purges)
+        findings_add(findings, FINDING_WARNING, NULL, (struct place){0},
+                     "decide on the policies of the draft, or write one",
+                     "the contract has no policies: a sweep deletes nothing");
     coverage_open(c, f, tables, n_tables, findings->arena, &open);
     for (size_t i = 0; i < open.n; i++)
         say_open(f, open.list[i], strict, findings);

@@ -657,6 +657,8 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
         show_plan(&v, r);
     else if (r->kind == REPORT_SWEEP)
         show_sweep(&v, r);
+    else if (r->kind == REPORT_DRAFT && r->draft)
+        fputs(r->draft, out);
     for (size_t i = 0; i < r->n_remarks; i++)
         put_text(&v, DIM, clean(&v, r->remarks[i]), 0, 0);
     if (r->error)
