@@ -332,7 +332,8 @@ static void draft_age(struct draft *d, const struct sight *s)
     draft_say(d->arena, &p->decide, "whether its rows may go by age, and how long they are kept");
     for (size_t i = 0; i < p->table->n_columns; i++)
         if (words_state(d->arena, p->table->columns[i].name))
-            draft_say(d->arena, &p->decide, "which rows, by %s: as it is, those that have not ended would go too",
+            draft_say(d->arena, &p->decide,
+                      "which rows, by %s: as it is, those that have not ended would go too",
                       p->table->columns[i].name);
     say_all(d->arena, &p->decide, &s->notes);
 }
