@@ -268,10 +268,20 @@ static bool has_ended_rows(const struct sight *s)
     return s->state && s->age.usable;
 }
 
+static bool has_state_column(const struct table *t, struct arena *a)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (words_state(a, t->columns[i].name))
+            return true;
+    return false;
+}
+
+/* By age alone only where no column tells rows that have ended from others: those would go too. */
 static bool piles_up(const struct sight *s, struct arena *a)
 {
-    return !s->expires.usable && !has_ended_rows(s) && s->age.usable &&
-           words_are_operational(a, s->look->table->name);
+    const struct table *t = s->look->table;
+    return !s->expires.usable && s->age.usable && !has_state_column(t, a) &&
+           words_are_operational(a, t->name);
 }
 
 static struct draft_policy *add_policy(struct draft *d, const struct sight *s, enum draft_bound bound,
@@ -330,11 +340,6 @@ static void draft_age(struct draft *d, const struct sight *s)
                                     s->age.column->name);
     struct draft_policy *p = add_policy(d, s, DRAFT_AGE, &s->age, what);
     draft_say(d->arena, &p->decide, "whether its rows may go by age, and how long they are kept");
-    for (size_t i = 0; i < p->table->n_columns; i++)
-        if (words_state(d->arena, p->table->columns[i].name))
-            draft_say(d->arena, &p->decide,
-                      "which rows, by %s: as it is, those that have not ended would go too",
-                      p->table->columns[i].name);
     say_all(d->arena, &p->decide, &s->notes);
 }
 
@@ -501,7 +506,7 @@ static void check_policies(struct draft *d, instant now)
         if (check_by_facts(d, &d->policies[i], now))
             d->policies[n++] = d->policies[i];
         else
-            draft_say(d->arena, &d->odd, "%s: a contract cannot name it or its columns",
+            draft_say(d->arena, &d->odd, "%s: a contract cannot name it, its columns or what points at it",
                       d->policies[i].table->print);
     d->n_policies = n;
 }

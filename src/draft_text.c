@@ -271,7 +271,7 @@ static void put_store(const char *dsn, struct text *out)
         text_add(out, "${LAPSE_STORE}  # from the environment: the address may hold a password\n");
         return;
     }
-    if (dsn[strcspn(dsn, " #\"'\\${}[],&*!|>%@`")] && dsn[0])
+    if (dsn[strcspn(dsn, " #\"'\\$")])
         yaml_scalar(out, dsn, false);
     else
         text_add(out, dsn);

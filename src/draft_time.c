@@ -47,6 +47,13 @@ static bool has_zone(const char *s, size_t len)
     return false;
 }
 
+static const char *shown(const struct value *v, struct arena *a)
+{
+    AUTO(text_release) struct text t = {0};
+    value_print(v, &t);
+    return arena_printf(a, "%.*s", LONGEST, text_str(&t));
+}
+
 static void see_text(struct seen *seen, const struct value *v, struct arena *a)
 {
     instant ignored;
@@ -57,7 +64,7 @@ static void see_text(struct seen *seen, const struct value *v, struct arena *a)
         seen->readable++;
         seen->with_zone += has_zone(v->text, len);
     } else if (!seen->odd) {
-        seen->odd = arena_strndup(a, v->text, v->len);
+        seen->odd = shown(v, a);
     }
 }
 
@@ -77,8 +84,7 @@ static void see(struct seen *seen, const struct value *v, struct arena *a)
             any |= fits;
         }
         if (!any && !seen->odd)
-            seen->odd =
-                arena_strndup(a, v->text ? v->text : arena_printf(a, "%lld", (long long)count), LONGEST);
+            seen->odd = shown(v, a);
     } else if (v->kind == VALUE_TEXT) {
         see_text(seen, v, a);
     } else if (!seen->odd) {
