@@ -72,6 +72,8 @@ struct lapse_options {
                                    batch */
     void (*progress)(void *context, const struct lapse_progress *progress);
     void *context;
+    const char *page; /* page_check: the file that should hold the page */
+    int html;         /* page_check: as HTML */
 };
 
 /* The contract against the live schema. Reads only. */
@@ -83,6 +85,14 @@ LAPSE_PUBLIC struct lapse_report *lapse_sweep(const struct lapse_contract *c, co
 
 /* A contract drafted from the tables of a database: the report's text is the file. Reads only. */
 LAPSE_PUBLIC struct lapse_report *lapse_draft(const char *dsn);
+
+/* The operators' page: what bounds each table, what prunes it, what can be relied on. From the contract
+ * alone: no database is asked. free() it. */
+enum lapse_page_form { LAPSE_PAGE_MARKDOWN, LAPSE_PAGE_HTML, LAPSE_PAGE_JSON };
+LAPSE_PUBLIC char *lapse_page(const struct lapse_contract *c, enum lapse_page_form form);
+/* Whether the file o->page holds that page; else the report says where they differ, and how to refresh it. */
+LAPSE_PUBLIC struct lapse_report *lapse_page_check(const struct lapse_contract *c,
+                                                   const struct lapse_options *o);
 
 /* The command that its JSON names; for reports of lapse_contract_load, which cannot know it. */
 LAPSE_PUBLIC void lapse_report_name(struct lapse_report *r, const char *command);

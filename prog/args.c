@@ -77,6 +77,8 @@ static void keep_value(struct call *call, enum option_bit bit, const char *value
         call->file = value;
     else if (bit == OPTION_NOW)
         call->now = value;
+    else if (bit == OPTION_CHECK)
+        call->page = value;
     else if (bit == OPTION_OUTPUT)
         call->output = value;
 }

@@ -17,25 +17,29 @@ static const struct command commands[] = {
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan},
     {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},
+    {"contract", "", "Print the operators' page: what bounds each table, what prunes it, what to rely on.",
+     OPTION_FILE | OPTION_JSON | OPTION_HTML | OPTION_CHECK | OPTION_OUTPUT, cmd_contract},
     {"keys", "", "Print the reference of the contract's language, as Markdown.", 0, cmd_keys},
 };
 
 static const struct option options[] = {
     {OPTION_FILE, 'f', "file", "FILE", "The contract (default: lapse.yaml)."},
-    {OPTION_OUTPUT, 'o', "output", "FILE", "Write the draft to a new file (default: standard output)."},
     {OPTION_JSON, 0, "json", NULL, "Print one JSON object instead of text."},
     {OPTION_NOW, 0, "now", "TIME",
      "Now, as an ISO time, instead of the database's clock; not ahead for sweep."},
     {OPTION_STRICT, 0, "strict", NULL, "Tables that the contract does not name are errors."},
     {OPTION_SQL, 0, "sql", NULL, "Show the statements too."},
     {OPTION_NO_PROGRESS, 0, "no-progress", NULL, "No progress on standard error."},
+    {OPTION_HTML, 0, "html", NULL, "The page as one HTML file instead of Markdown."},
+    {OPTION_CHECK, 0, "check", "FILE", "Fail if this page is not what the contract says now."},
+    {OPTION_OUTPUT, 'o', "output", "FILE", "Write to this file instead of standard output."},
     {OPTION_HELP, 'h', "help", NULL, "Show help, of a command after its name."},
     {OPTION_VERSION, 'V', "version", NULL, "Show the version."},
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"run",     "pause",    "resume",  "purge",  "ack",
-                                    "explain", "contract", "install", "status", "history"};
+static const char *const later[] = {"run",     "pause",   "resume", "purge",  "ack",
+                                    "explain", "install", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

@@ -16,7 +16,9 @@ enum option_bit {
     OPTION_NO_PROGRESS = 1 << 5,
     OPTION_HELP = 1 << 6,
     OPTION_VERSION = 1 << 7,
-    OPTION_OUTPUT = 1 << 16,
+    OPTION_HTML = 1 << 20,
+    OPTION_CHECK = 1 << 21,
+    OPTION_OUTPUT = 1 << 22,
 };
 struct option {
     enum option_bit bit;
@@ -39,8 +41,9 @@ struct command {
 struct call {
     const struct command *command;
     unsigned given; /* the options that were there */
-    const char *file, *now, *output;
-    const char **names; /* the words after the command */
+    const char *file, *now;
+    const char *page, *output; /* contract, init */
+    const char **names;        /* the words after the command */
     size_t n_names;
 };
 
@@ -77,12 +80,14 @@ void progress_free(struct progress *p);
 /* report.c: loads the contract, does the work, shows the report; the process's exit code. */
 typedef struct lapse_report *work_fn(const struct lapse_contract *contract,
                                      const struct lapse_options *options);
+int report_show(const struct call *call, struct lapse_report *report); /* and frees it */
 int report_on(const struct call *call, work_fn *work, struct lapse_options options);
 
 int cmd_check(const struct call *call);
 int cmd_plan(const struct call *call);
 int cmd_sweep(const struct call *call);
 int cmd_init(const struct call *call);
+int cmd_contract(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif

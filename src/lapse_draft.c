@@ -66,18 +66,42 @@ static int look_at_all(struct drafting *g, struct err *e)
     return 0;
 }
 
+/* The facts of the tables a policy names, as check would ask for them. */
+static struct facts facts_for(const struct drafting *g, const struct policy *p, struct arena *a)
+{
+    struct facts some = *g->facts;
+    struct table_names names = {0};
+    plan_tables(p, a, &names);
+    some.tables = NULL;
+    some.n_tables = 0;
+    for (size_t i = 0; i < names.n; i++) {
+        struct table *t = (struct table *)facts_table(g->facts, names.list[i]);
+        if (!t || facts_table(&some, names.list[i]))
+            continue;
+        some.tables = arena_push(a, some.tables, some.n_tables, sizeof(struct table *));
+        some.tables[some.n_tables++] = t;
+    }
+    return some;
+}
+
 /* What is to stand uncommented must pass check on the database itself. */
 static int check_certain(struct drafting *g, struct draft_policy *p, struct err *e)
 {
-    AUTO(contract_free_p) struct contract *c = NULL;
-    AUTO(facts_free_p) struct facts *facts = NULL;
-    AUTO(plan_free_p) struct plan *plan = NULL;
     AUTO(arena_free_p) struct arena *scratch = arena_new();
+    AUTO(contract_free_p) struct contract *c = NULL;
+    AUTO(plan_free_p) struct plan *plan = NULL;
     struct findings found = {.arena = scratch};
-    if (draft_contract(p, &c, e) < 0 ||
-        check_policy(c, &c->policies[0], g->work.store, g->work.now, false, &found, &plan, &facts, e) < 0) {
-        draft_doubt(g->draft, p, e->text);
-        return e->kind == ERR_LOST || e->kind == ERR_UNREACHABLE ? -1 : 0;
+    struct err failed = ERR_INIT;
+    int r = draft_contract(p, &c, &failed);
+    struct facts some = r < 0 ? *g->facts : facts_for(g, &c->policies[0], scratch);
+    if (r == 0)
+        plan = plan_make(&c->policies[0], &some, g->work.now, &found);
+    if (plan)
+        r = check_made(plan, g->work.store, false, &found, &failed);
+    if (r < 0) {
+        draft_doubt(g->draft, p, failed.text);
+        *e = failed;
+        return failed.kind == ERR_LOST || failed.kind == ERR_UNREACHABLE ? -1 : 0;
     }
     for (size_t i = 0; i < found.n; i++)
         if (found.list[i].level == FINDING_ERROR)

@@ -59,6 +59,13 @@ struct time_sample {
     char example[64];                                /* one unreadable or implausible value */
 };
 
+/* Two values of a column, from a bounded sample, whose order says nothing: a number and a text, or times
+ * written in different ways. */
+struct disorder {
+    bool found, of_times;
+    char one[64], other[64];
+};
+
 enum {
     SLICE_ALL = 5000,   /* batch: null: one transaction, in slices of so many rows */
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
@@ -88,6 +95,8 @@ struct store_ops {
      * not. */
     int (*accepts)(struct store *s, const struct plan *p, struct err *e);
     int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
+    int (*disorder)(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
+                    struct err *e);
     /* Values of some columns as they are, long texts cut, from a few rows of the table; *ret_whole: it has no
      * others. ret is {0}. Never reads much of a large table. */
     int (*look)(struct store *s, const struct table *t, const struct column *const *columns, size_t n,
