@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "contract.h"
+#include "explain.h"
 #include "sweep.h"
 
 /* One policy in the report of plan or sweep. Texts live in the report's arena. */
@@ -43,7 +44,15 @@ struct report_drafted {
     size_t n_why, n_decide;
 };
 
-enum report_kind { REPORT_MISTAKES, REPORT_CHECK, REPORT_PLAN, REPORT_SWEEP, REPORT_DRAFT, REPORT_ERROR };
+enum report_kind {
+    REPORT_MISTAKES,
+    REPORT_CHECK,
+    REPORT_PLAN,
+    REPORT_SWEEP,
+    REPORT_EXPLAIN,
+    REPORT_DRAFT,
+    REPORT_ERROR
+};
 struct report {
     struct arena *arena; /* owns everything but the contract */
     enum report_kind kind;
@@ -61,7 +70,8 @@ struct report {
     const char *draft; /* REPORT_DRAFT: the contract as text */
     struct report_drafted *drafted;
     size_t n_drafted;
-    const char **remarks; /* things worth saying once: "no history is kept", … */
+    const struct explanation *explanation; /* REPORT_EXPLAIN; NULL: the policy's entry says why not */
+    const char **remarks;                  /* things worth saying once: "no history is kept", … */
     size_t n_remarks;
     int64_t duration_us;
 };
