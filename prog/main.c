@@ -9,6 +9,8 @@
 #include "prog.h"
 
 static const struct command commands[] = {
+    {"init", "DSN", "Look at a database and draft a contract for it. Writes nothing to it.",
+     OPTION_OUTPUT | OPTION_JSON, cmd_init},
     {"check", "", "Hold the contract against the live schema and say what does not fit.",
      OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
     {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
@@ -38,8 +40,7 @@ static const struct option options[] = {
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"init", "run",     "pause",  "resume", "purge",
-                                    "ack",  "install", "status", "history"};
+static const char *const later[] = {"run", "pause", "resume", "purge", "ack", "install", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

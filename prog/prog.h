@@ -42,7 +42,7 @@ struct call {
     const struct command *command;
     unsigned given; /* the options that were there */
     const char *file, *now;
-    const char *page, *output; /* contract */
+    const char *page, *output; /* contract, init */
     const char **names;        /* the words after the command */
     size_t n_names;
 };
@@ -87,6 +87,7 @@ int cmd_check(const struct call *call);
 int cmd_plan(const struct call *call);
 int cmd_explain(const struct call *call);
 int cmd_sweep(const struct call *call);
+int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
 int cmd_keys(const struct call *call);
 

@@ -20,6 +20,10 @@ int check_coverage(const struct contract *c, struct store *s, bool strict, struc
 /* Errors first, then warnings, then notes; within a level in the order of the contract. */
 void findings_sort(struct findings *f);
 
+/* What check_policy does once there is a plan. */
+int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
+               struct err *e);
+
 /* The pure half of check_policy: foreign keys into tables that lose rows, indexes, privileges, kinds, hidden
  * rows. */
 void check_plan(const struct plan *p, bool thorough, struct findings *findings);

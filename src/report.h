@@ -34,7 +34,25 @@ struct report_policy {
     int64_t left, unknown, batches, retries, duration_us;
 };
 
-enum report_kind { REPORT_MISTAKES, REPORT_CHECK, REPORT_PLAN, REPORT_SWEEP, REPORT_EXPLAIN, REPORT_ERROR };
+/* One finding of init: a policy drafted for a table, or what the table has instead. */
+struct report_drafted {
+    const char *table;
+    const char *found;  /* "expires", "ended", "age", "bounded", "owned", "nothing" */
+    const char *policy; /* drafted for it, or the one its rows go with; NULL: none */
+    bool certain;       /* it stands in the draft as it is */
+    const char **why, **decide;
+    size_t n_why, n_decide;
+};
+
+enum report_kind {
+    REPORT_MISTAKES,
+    REPORT_CHECK,
+    REPORT_PLAN,
+    REPORT_SWEEP,
+    REPORT_EXPLAIN,
+    REPORT_DRAFT,
+    REPORT_ERROR
+};
 struct report {
     struct arena *arena; /* owns everything but the contract */
     enum report_kind kind;
@@ -49,6 +67,9 @@ struct report {
     struct findings findings;       /* REPORT_CHECK */
     struct report_policy *policies; /* REPORT_PLAN, REPORT_SWEEP; in the order of the file */
     size_t n_policies;
+    const char *draft; /* REPORT_DRAFT: the contract as text */
+    struct report_drafted *drafted;
+    size_t n_drafted;
     const struct explanation *explanation; /* REPORT_EXPLAIN; NULL: the policy's entry says why not */
     const char **remarks;                  /* things worth saying once: "no history is kept", … */
     size_t n_remarks;

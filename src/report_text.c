@@ -365,6 +365,8 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
         show_plan(&v, r);
     else if (r->kind == REPORT_SWEEP)
         show_sweep(&v, r);
+    else if (r->kind == REPORT_DRAFT && r->draft)
+        fputs(r->draft, out);
     else if (r->kind == REPORT_EXPLAIN)
         show_explain(&v, r);
     for (size_t i = 0; i < r->n_remarks; i++)
