@@ -15,9 +15,7 @@ static const struct command commands[] = {
      OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
     {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan},
-    {"explain", "POLICY KEY...",
-     "Say why a row is, is not, or will be due. KEY: a word per key column; after -- it may begin with a "
-     "dash.",
+    {"explain", "POLICY KEY...", "Say why a row is, is not, or will be due; KEY has a word per key column.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_explain},
     {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},

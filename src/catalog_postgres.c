@@ -321,7 +321,12 @@ static const char tables_sql[] =
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"
     "       enter.may AND pg_catalog.has_any_column_privilege(c.oid, 'UPDATE'),"
     "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
-    "       pg_catalog.pg_table_is_visible(c.oid) "
+    "       pg_catalog.pg_table_is_visible(c.oid),"
+    "       (SELECT pg_catalog.quote_ident(un.nspname) || '.' || pg_catalog.quote_ident(up.relname)"
+    "        FROM pg_catalog.pg_inherits i"
+    "        JOIN pg_catalog.pg_class up ON up.oid = i.inhparent"
+    "        JOIN pg_catalog.pg_namespace un ON un.oid = up.relnamespace"
+    "        WHERE i.inhrelid = c.oid AND i.inhseqno = 1) "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -359,6 +364,7 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
         .may_update = is_true(cell(r, row, 10)),
         .print = keep(f->arena, cell(r, row, 11)),
         .bare = is_true(cell(r, row, 12)),
+        .part_of = keep(f->arena, cell(r, row, 13)),
     };
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(*f->tables));
     f->tables[f->n_tables++] = t;

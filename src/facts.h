@@ -83,7 +83,9 @@ struct table {
     size_t n_fkeys_in;
     const char **checks; /* the expressions of CHECK constraints that every row satisfies */
     size_t n_checks;
-    bool inheritors;   /* PostgreSQL inheritance: its key does not tell rows apart */
+    bool inheritors; /* PostgreSQL inheritance: its key does not tell rows apart */
+    const char
+        *part_of; /* the table it is a partition of, or inherits from: its rows are not all; NULL: none */
     bool delete_hooks; /* a trigger or rule may keep a row that is deleted, or put it back */
     bool update_hooks; /* … that is updated */
     bool rows_hidden;  /* row security applies to us */
