@@ -297,7 +297,8 @@ static const char tables_sql[] =
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"
     "       enter.may AND pg_catalog.has_any_column_privilege(c.oid, 'UPDATE'),"
     "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
-    "       pg_catalog.pg_table_is_visible(c.oid) "
+    "       pg_catalog.pg_table_is_visible(c.oid),"
+    "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'INSERT') "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -335,6 +336,7 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
         .may_update = is_true(cell(r, row, 10)),
         .print = keep(f->arena, cell(r, row, 11)),
         .bare = is_true(cell(r, row, 12)),
+        .may_insert = is_true(cell(r, row, 13)),
     };
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(*f->tables));
     f->tables[f->n_tables++] = t;
