@@ -3,7 +3,7 @@ BUILD ?= build
 SANITIZED ?= build-san
 MESON_SAN = --werror -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
 
-.PHONY: all demo test docs setup sanitized format clean
+.PHONY: all demo test bench docs setup sanitized format clean
 
 all: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
@@ -18,6 +18,10 @@ demo: all
 
 test: all sanitized
 	@tests/run $(SANITIZED)
+
+# lapse beside hand-written statements, as ratios in one run; BENCH="--rows 100000 orphans" narrows it.
+bench: all
+	@LAPSE=$(abspath $(BUILD)/lapse) /usr/bin/python3 -B bench/bench.py $(BENCH)
 
 # What the program itself knows better: the reference, and what the guide's examples print.
 docs: all

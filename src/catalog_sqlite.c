@@ -64,6 +64,7 @@ struct reading {
     struct table *t;
     int64_t *key_place; /* per column */
     bool without_rowid;
+    bool strict;
     bool has_primary_index;
     bool integer_key; /* INTEGER PRIMARY KEY: the rowid itself */
 };
@@ -72,6 +73,14 @@ struct reading {
 enum { COL_NAME, COL_TYPE, COL_NOT_NULL, COL_KEY_PLACE, COL_GENERATED };
 static const char columns_sql[] = "SELECT name, type, \"notnull\", pk, hidden > 1 "
                                   "FROM pragma_table_xinfo(%, 'main') WHERE hidden <> 1 ORDER BY cid";
+
+/* Whether a column keeps values as they come: it has no affinity, and nothing says what it may hold. */
+static bool keeps_any_class(const struct column *c, bool strict)
+{
+    if (strict)
+        return strcasecmp(c->sql_type, "ANY") == 0;
+    return !*c->sql_type || c->type == TYPE_BLOB;
+}
 
 static int read_columns(struct reading *r, struct err *e)
 {
@@ -87,6 +96,7 @@ static int read_columns(struct reading *r, struct err *e)
         c->name = copy(f, &v[COL_NAME]);
         c->sql_type = copy(f, &v[COL_TYPE]);
         c->type = class_of(c->sql_type);
+        c->any_class = keeps_any_class(c, r->strict);
         c->not_null = v[COL_NOT_NULL].integer != 0;
         c->generated = v[COL_GENERATED].integer != 0;
         const char *collation = sqlite_collation(r->s, r->t->name, c->name);
@@ -353,8 +363,8 @@ static int read_triggers(struct reading *r, struct err *e)
 
 /* --- tables ------------------------------------------------------------------------------------ */
 
-enum { TAB_NAME, TAB_KIND, TAB_WITHOUT_ROWID };
-static const char tables_sql[] = "SELECT name, type, wr FROM pragma_table_list "
+enum { TAB_NAME, TAB_KIND, TAB_WITHOUT_ROWID, TAB_STRICT };
+static const char tables_sql[] = "SELECT name, type, wr, strict FROM pragma_table_list "
                                  "WHERE schema = 'main' AND name NOT IN ('sqlite_schema', 'sqlite_master') "
                                  "ORDER BY name";
 
@@ -420,8 +430,11 @@ static int fill(struct sql_store *s, const struct table_names *names, struct fac
         const struct value *v = rows_at(&tables, i);
         if (!asked_for(f, names, v[TAB_NAME].text))
             continue;
-        struct reading r = {
-            .s = s, .f = f, .t = push_table(f, v), .without_rowid = v[TAB_WITHOUT_ROWID].integer != 0};
+        struct reading r = {.s = s,
+                            .f = f,
+                            .t = push_table(f, v),
+                            .without_rowid = v[TAB_WITHOUT_ROWID].integer != 0,
+                            .strict = v[TAB_STRICT].integer != 0};
         if (read_table(&r, &fkeys, e))
             return err_wrap(e, "table %s", r.t->print);
     }

@@ -49,6 +49,8 @@ static struct place condition_place(const struct plan *p)
     struct sql_places found = {0};
     if (p->due)
         find_sql(p->due, &found);
+    if (p->matching)
+        find_sql(p->matching, &found);
     return found.first.line && !found.several ? found.first : p->policy->at;
 }
 
@@ -359,7 +361,31 @@ static int check_unusable(struct asking *a, struct err *e)
     }
     if (*a->unreadable)
         say_some_unreadable(a, "some rows have");
-    return take_delay(a, &failed, arena_printf(a->findings->arena, "NULL in %s", time_words(a)), e);
+    const char *what = a->plan->root.table->print;
+    if (a->plan->n_times)
+        what = arena_printf(a->findings->arena, "NULL in %s", time_words(a));
+    return take_delay(a, &failed, what, e);
+}
+
+/* --- the source of orphans
+ * ----------------------------------------------------------------------------------- */
+
+static int check_source(struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    const struct expr any = {.kind = EXPR_TRUE};
+    const struct plan *p = a->plan;
+    bool has = true;
+    if (!p->source_needed)
+        return 0;
+    if (a->store->ops->has_value(a->store, p->source, &any, &has, &failed))
+        return take_delay(a, &failed, p->source->print, e);
+    if (!has)
+        findings_add(a->findings, FINDING_ERROR, p->policy->name, p->policy->orphan->of.at,
+                     "see why it is empty; allow_empty: true if it may be",
+                     "the source %s is empty: every row of %s would pass for an orphan", p->source->print,
+                     p->root.table->print);
+    return 0;
 }
 
 /* --- the fuse --------------------------------------------------------------------------------------------
@@ -404,7 +430,7 @@ static int check_fuse(struct asking *a, struct err *e)
 /* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)
 {
-    if (check_accepts(a, e) || check_times(a, e))
+    if (check_accepts(a, e) || check_source(a, e) || check_times(a, e))
         return -1;
     if (a->thorough && check_all_states(a, e))
         return -1;
@@ -490,6 +516,7 @@ void check_plan(const struct plan *p, bool thorough, struct findings *findings)
     check_fkeys(&s);
     check_access(&s);
     check_references(&s);
+    check_orphan(&s);
     if (thorough)
         check_indexes(&s);
 }
@@ -510,7 +537,7 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     plan_tables(p, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
-    if (p->expires.text || p->n_age) /* another bound has no plan yet */
+    if (p->expires.text || p->n_age || p->orphan) /* another bound has no plan yet */
         plan = plan_make(p, facts, now, findings);
     if (plan ? check_made(plan, s, thorough, findings, e)
              : suggest_tables(s, facts, &names, findings, before, e))

@@ -5,6 +5,10 @@
 static int needs(const struct survey *s, const struct table *t, struct place *ret_at)
 {
     int need = 0;
+    if (t == s->plan->source) {
+        need |= s->plan->source_locked ? NEED_SELECT | NEED_UPDATE : NEED_SELECT;
+        *ret_at = s->plan->policy->orphan->of.at;
+    }
     for (size_t i = s->n_references; i-- > 0;) {
         const struct reference *r = &s->references[i];
         if (r->child != t)
@@ -32,6 +36,12 @@ static const char *privilege_words(struct arena *a, int privileges)
     return arena_strdup(a, text_str(&out));
 }
 
+/* UPDATE is asked for because rows are locked, though none need be changed. */
+static bool locks(const struct survey *s, const struct table *t, int need)
+{
+    return need & NEED_DELETE || (t == s->plan->source && s->plan->source_locked);
+}
+
 static void check_table(const struct survey *s, const struct table *t)
 {
     struct arena *a = s->findings->arena;
@@ -47,7 +57,7 @@ static void check_table(const struct survey *s, const struct table *t)
         text_add(&grant, " TO the user that lapse connects as");
         findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at, text_str(&grant),
                      "this user has no right to %s on %s%s", missing, t->print,
-                     need & ~have & NEED_UPDATE && need & NEED_DELETE ? " (locking rows takes UPDATE)" : "");
+                     need & ~have & NEED_UPDATE && locks(s, t, need) ? " (locking rows takes UPDATE)" : "");
     }
     if (need && t->rows_hidden)
         findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at,

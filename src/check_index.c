@@ -56,6 +56,13 @@ static const char *create_index(const struct survey *s, const struct table *t, c
     return arena_strdup(s->findings->arena, text_str(&out));
 }
 
+const char *index_words(const struct survey *s, const struct table *t, const struct column **columns,
+                        size_t n)
+{
+    struct columns on = {columns, n};
+    return create_index(s, t, &on);
+}
+
 /* --- the due query ------------------------------------------------------------------------------------ */
 
 /* A prefix or NULL is not one value that an index groups rows by. */
@@ -112,7 +119,7 @@ static void check_due_index(const struct survey *s)
     const struct plan *p = s->plan;
     if (p->n_times > 1)
         check_key_walk(s);
-    if (p->n_times != 1)
+    if (p->n_times != 1 || p->examines) /* which finds its few rows among many old ones */
         return;
     const struct column *time = p->times[0].column;
     if (!p->index)
@@ -159,4 +166,5 @@ void check_indexes(const struct survey *s)
     for (size_t i = 0; i < s->n_references; i++)
         if (!is_said_before(s, i))
             check_reference_index(s, &s->references[i]);
+    check_orphan_index(s);
 }

@@ -46,6 +46,8 @@ void needs_add(struct needs *all, const struct plan *p)
 {
     for (size_t i = 0; i < p->facts->n_tables; i++)
         need(all, p->facts->tables[i], NEED_SELECT);
+    if (p->source_locked)
+        need(all, p->source, NEED_UPDATE);
     need_node(all, &p->root);
 }
 
@@ -54,7 +56,8 @@ void needs_settle(struct needs *all)
 {
     for (size_t i = 0; i < all->n; i++) {
         const struct need *n = &all->list[i];
-        if (n->rights & NEED_UPDATE && !n->n_updates && n->table->n_key)
-            need_update(all, n->table, n->table->key[0]);
+        const struct table *t = n->table;
+        if (n->rights & NEED_UPDATE && !n->n_updates)
+            need_update(all, t, t->n_key ? t->key[0] : &t->columns[0]);
     }
 }

@@ -462,9 +462,10 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
     add(s, n > 1 ? "))" : ")");
 }
 
-static void postgres_lock(struct stmt *s, const char *alias, bool skip_locked)
+static void postgres_lock(struct stmt *s, const char *alias, enum lock_mode mode)
 {
-    text_addf(&s->sql, " FOR UPDATE OF %s%s", alias, skip_locked ? " SKIP LOCKED" : "");
+    text_addf(&s->sql, " FOR %s OF %s%s", mode == LOCK_SHARE ? "SHARE" : "UPDATE", alias,
+              mode == LOCK_SKIP ? " SKIP LOCKED" : "");
 }
 
 const struct dialect dialect_postgres = {
@@ -480,6 +481,7 @@ const struct dialect dialect_postgres = {
     .like = postgres_like,
     .prefix = postgres_prefix,
     .lock = postgres_lock,
+    .locks_rows = true,
     .now = bind_instant,
     .own = {.name_type = "text COLLATE \"C\"",
             .time_type = "timestamptz",

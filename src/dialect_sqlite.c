@@ -291,9 +291,9 @@ static void prefix(struct stmt *s, const char *alias, const struct column *c, co
 }
 
 /* BEGIN IMMEDIATE has locked the whole database already. */
-static void lock(struct stmt *s, const char *alias, bool skip_locked)
+static void lock(struct stmt *s, const char *alias, enum lock_mode mode)
 {
-    (void)s, (void)alias, (void)skip_locked;
+    (void)s, (void)alias, (void)mode;
 }
 
 /* The form of SQLite's own date functions: they read it, and it compares as text with what they write. */

@@ -340,7 +340,7 @@ static void copy_due(struct work *w, struct report_policy *rp, const struct plan
     }
     rp->cutoffs = cutoffs;
     rp->n_cutoffs = p->n_cutoffs;
-    rp->cutoff_per_row = p->n_cutoffs == 0;
+    rp->cutoff_per_row = p->n_cutoffs == 0 && p->n_times;
     rp->has_range = d->has_range;
     rp->oldest = d->oldest;
     rp->newest = d->newest;

@@ -153,7 +153,7 @@ static const struct table *resolve_ref(struct making *m, const struct ref *ref, 
 /* --- what goes with a row ---------------------------------------------------------------------------------
  */
 
-static void carry(struct making *m, struct node *n, const struct column *c)
+void plan_carry(struct making *m, struct node *n, const struct column *c)
 {
     for (size_t i = 0; i < n->n_carry; i++)
         if (n->carry[i] == c)
@@ -165,7 +165,7 @@ static void carry(struct making *m, struct node *n, const struct column *c)
 static void carry_parents(struct making *m, struct node *n, const struct join *join)
 {
     for (size_t i = 0; i < join->n; i++)
-        carry(m, n, join->parent[i]);
+        plan_carry(m, n, join->parent[i]);
 }
 
 static void add_detachment(struct making *m, struct node *n, const struct ref *ref)
@@ -275,7 +275,7 @@ static void add_after(struct making *m, struct node *n, const struct after *a)
 static void add_below(struct making *m, struct node *n, const struct below *b)
 {
     for (size_t i = 0; i < n->table->n_key; i++)
-        carry(m, n, n->table->key[i]);
+        plan_carry(m, n, n->table->key[i]);
     for (size_t i = 0; i < b->n_with; i++)
         add_with(m, n, &b->with[i], b);
     for (size_t i = 0; i < b->n_detach; i++)
@@ -298,14 +298,16 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
     return x;
 }
 
-/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held and has a
- * time. A row below a due one goes with it however young it is, but not against this. */
+/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held, has a
+ * time and, for orphans, no source. A row below a due one goes with it however young it is, but not against
+ * this. */
 static const struct expr *may_ever_go(struct making *m)
 {
     const struct plan *p = m->plan;
     struct expr *all = plan_expr(m, EXPR_AND), *some = plan_expr(m, EXPR_OR);
     plan_add_kid(m, all, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
     plan_add_kid(m, all, p->hold);
+    plan_add_kid(m, all, p->orphaned);
     for (size_t i = 0; i < p->n_times; i++) {
         struct expr *readable = plan_expr(m, EXPR_TIME_READABLE);
         readable->time = p->times[i];
@@ -539,6 +541,8 @@ static const struct expr *bound(struct making *m)
 {
     const struct policy *pol = m->policy;
     struct plan *p = m->plan;
+    if (!p->n_times && pol->orphan) /* without grace */
+        return plan_expr(m, EXPR_TRUE);
     if (!p->n_times) {
         no_bound(m);
         return NULL;
@@ -575,7 +579,8 @@ static bool resolve_times(struct making *m)
         counts |= ok && p->times[i].encoding == TIME_INTEGER;
     }
     p->n_times = n;
-    if (ok && pol->unit_us && !counts) {
+    bool for_source = pol->orphan && pol->orphan->matching; /* whose times may be counted in it */
+    if (ok && n && pol->unit_us && !counts && !for_source) {
         complain(m, p->times[0].at, "take unit: out",
                  "unit: is said of a whole-number column, but '%s' is %s", p->times[0].column->name,
                  p->times[0].column->sql_type);
@@ -727,6 +732,7 @@ static void make_conditions(struct making *m)
     plan_add_kid(m, due, p->timely && p->timely->kind == EXPR_TRUE ? NULL : p->timely);
     plan_add_kid(m, due, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
     plan_add_kid(m, due, p->hold);
+    plan_add_kid(m, due, p->orphaned);
     plan_add_kid(m, due, p->free_);
     p->due = due->n_kids ? plan_simplest(due) : plan_expr(m, EXPR_TRUE);
 }
@@ -744,6 +750,7 @@ static void make(struct making *m)
         p->timely = bound(m);
         choose_order(m);
     }
+    plan_orphan(m);
     make_conditions(m);
     number_nodes(m, &p->root, true);
     share_root_slot(&p->root, &p->root);
@@ -819,6 +826,8 @@ static void names_below(struct arena *a, struct table_names *names, const struct
 void plan_tables(const struct policy *p, struct arena *a, struct table_names *names)
 {
     add_name(a, names, &p->table);
+    if (p->orphan)
+        add_name(a, names, &p->orphan->of.table);
     struct below b = below_policy(p);
     names_below(a, names, &b);
 }

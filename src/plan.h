@@ -119,14 +119,23 @@ struct plan {
     struct node root;
     int n_sets;
 
-    const struct expr *matches; /* rows, where: the rows the policy speaks of (no time, no guards) */
-    const struct expr *timely;  /* the bound: which of them are old enough */
-    const struct expr *hold;    /* NULL: none. Already "is not true" */
-    const struct expr *free_;   /* NULL: none. after, with-where: nothing to wait for */
-    const struct expr *due;     /* all of the above, sargable parts first */
+    const struct expr *matches;  /* rows, where: the rows the policy speaks of (no time, no guards) */
+    const struct expr *timely;   /* the bound: which of them are old enough */
+    const struct expr *hold;     /* NULL: none. Already "is not true" */
+    const struct expr *free_;    /* NULL: none. after, with-where: nothing to wait for */
+    const struct expr *orphaned; /* NULL: none. Its source is gone */
+    const struct expr *due;      /* all of the above, sargable parts first */
     bool examines; /* the bound looks at many rows to find few: they are found in one reading, then locked by
                       key */
     bool judge_again; /* due looks at other rows: judge in a new statement once the rows are locked */
+
+    /* orphan: where the rows come from. `child` of the join is the source's key, `parent` the swept row's
+     * columns. */
+    const struct table *source; /* NULL: none */
+    struct join source_join;
+    const struct expr *matching; /* NULL: none. On the source row; part of due only where it counts */
+    bool source_needed;          /* an empty source makes no orphans: it refuses the policy */
+    bool source_locked; /* the source rows that are there decide: they are locked before the judgement */
 
     struct time_column *times; /* the bound's columns; none where age plays no part */
     size_t n_times;

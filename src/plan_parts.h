@@ -1,4 +1,4 @@
-/* What plan.c and plan_row.c share while a plan is made: names, values and conditions on one row. Private to
+/* What the files of plan share while a plan is made: names, values and conditions on one row. Private to
  * plan. */
 #ifndef LAPSE_PLAN_PARTS_H
 #define LAPSE_PLAN_PARTS_H
@@ -40,5 +40,10 @@ const struct expr *plan_compare_time(struct making *m, struct time_column t, enu
 const struct expr *plan_one_of(struct making *m, const struct column *c, const struct scalar *values,
                                size_t n);
 const struct expr *plan_condition(struct making *m, const struct table *t, const struct cond *cond);
+
+/* The node's key set holds this column too. */
+void plan_carry(struct making *m, struct node *n, const struct column *c);
+/* plan->source and what belongs to it, plan->orphaned. Nothing for a policy without orphan. */
+void plan_orphan(struct making *m);
 
 #endif

@@ -65,10 +65,7 @@ static void put_items(struct text *out, const char *key, struct items *i, bool o
 static void put_name(struct text *out, const char *key, const struct name *n)
 {
     if (n->text)
-        put_text(out, n->quoted ? "exactly" : "name", n->text);
-    else
-        return;
-    text_addf(out, "as %s;", key);
+        text_addf(out, "%s%s=%zu:%s;", key, n->quoted ? " exactly" : "", strlen(n->text), n->text);
 }
 
 static void put_names(struct text *out, const char *key, const struct name *list, size_t n, bool ordered)
@@ -117,12 +114,30 @@ static void put_span(struct text *out, const char *key, const struct span *s)
     text_addf(out, "%s=%s %" PRId64 ";", key, kinds[s->kind], s->us);
 }
 
+/* Numbers of enums may change with the next version of lapse; these words must not. */
+static const char *op_word(enum cond_op op)
+{
+    static const char *const words[] = {[COND_ALL] = "all",
+                                        [COND_ANY] = "any",
+                                        [COND_IN] = "in",
+                                        [COND_NOT_IN] = "not in",
+                                        [COND_LT] = "lt",
+                                        [COND_LTE] = "lte",
+                                        [COND_GT] = "gt",
+                                        [COND_GTE] = "gte",
+                                        [COND_LIKE] = "like",
+                                        [COND_SQL] = "sql",
+                                        [COND_OLDER_THAN] = "older",
+                                        [COND_NEWER_THAN] = "newer"};
+    return words[op];
+}
+
 static void put_cond(struct text *out, const char *key, const struct cond *c)
 {
     AUTO(items_release) struct items values = {0}, kids = {0};
     if (!c)
         return;
-    text_addf(out, "%s={%d;", key, (int)c->op);
+    text_addf(out, "%s={%s;", key, op_word(c->op));
     put_name(out, "column", &c->column);
     put_text(out, "sql", c->sql);
     if (c->op == COND_OLDER_THAN || c->op == COND_NEWER_THAN)
@@ -141,9 +156,10 @@ static void put_cond(struct text *out, const char *key, const struct cond *c)
 static void put_keep(struct text *out, const struct keep *k)
 {
     AUTO(items_release) struct items values = {0};
+    static const char *const kinds[] = {[KEEP_SPAN] = "span", [KEEP_BY] = "by", [KEEP_COLUMN] = "column"};
     if (k->kind == KEEP_NONE)
         return;
-    text_addf(out, "keep=%d;", (int)k->kind);
+    text_addf(out, "keep=%s;", kinds[k->kind]);
     if (k->kind != KEEP_COLUMN)
         put_span(out, "span", &k->span);
     put_name(out, "by", &k->column);
@@ -169,7 +185,9 @@ static void put_orphan(struct text *out, const struct orphan *o)
 {
     if (!o)
         return;
-    text_addf(out, "orphan=%d %d;", (int)o->when, o->allow_empty);
+    static const char *const whens[] = {
+        [ORPHAN_DELETED] = "deleted", [ORPHAN_DELETED_OR_UNMATCHED] = "unmatched", [ORPHAN_NEVER] = "never"};
+    text_addf(out, "orphan=%s%s;", whens[o->when], o->allow_empty ? " empty" : "");
     put_ref(out, &o->of);
     put_names(out, "by", o->by, o->n_by, true);
     put_cond(out, "matching", o->matching);

@@ -327,8 +327,10 @@ static const char *time_cell(const struct screen *v, const struct report *r, ins
 static const char *cutoff_cell(const struct screen *v, const struct report *r, const struct report_policy *p,
                                bool ages)
 {
-    if (p->cutoff_per_row || p->n_cutoffs == 0)
+    if (p->cutoff_per_row)
         return "each row's own";
+    if (p->n_cutoffs == 0)
+        return "-";
     if (p->n_cutoffs > 1)
         return "by value";
     return p->cutoffs[0].never ? "never" : time_cell(v, r, p->cutoffs[0].at, ages);

@@ -178,10 +178,10 @@ static void exists(struct writer *w, const char *alias, const struct expr *x)
     new_alias(w, row);
     add(w->s, "EXISTS (SELECT 1");
     from(w->s, w->d, x->table, row);
-    add(w->s, " WHERE ");
+    add(w->s, x->joins[0].n ? " WHERE " : "");
     join_columns(w, &x->joins[0], row, alias);
     if (x->n_kids) {
-        add(w->s, " AND ");
+        add(w->s, x->joins[0].n ? " AND " : " WHERE ");
         expression(w, row, x->kids[0]);
     }
     add(w->s, ")");
@@ -265,6 +265,11 @@ static void expression(struct writer *w, const char *alias, const struct expr *x
         kids(w, alias, x, " OR ");
         break;
     case EXPR_NOT_TRUE:
+        if (x->kids[0]->kind == EXPR_EXISTS) { /* never unknown; so written, it can become an anti-join */
+            add(s, "NOT ");
+            exists(w, alias, x->kids[0]);
+            break;
+        }
         kids(w, alias, x, "");
         add(s, " IS NOT TRUE");
         break;
@@ -399,7 +404,7 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
               int64_t most)
 {
     sql_scout(s, d, p, from_here, most);
-    d->lock(s, THIS, true);
+    d->lock(s, THIS, LOCK_SKIP);
 }
 
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -414,7 +419,20 @@ void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
         add(s, "\nAND ");
         expression(&w, THIS, own[i]);
     }
-    d->lock(s, THIS, true);
+    d->lock(s, THIS, LOCK_SKIP);
+}
+
+void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    char row[ALIAS_SIZE];
+    struct writer w = writer_for(s, d, p);
+    new_alias(&w, row);
+    add(s, "SELECT count(*) FROM (SELECT 1");
+    from(s, d, p->source, row);
+    add(s, " WHERE ");
+    refers_to(s, d, row, &p->source_join, &p->root, p->root.set);
+    d->lock(s, row, LOCK_SHARE);
+    add(s, ") AS lapse_rows");
 }
 
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -438,7 +456,7 @@ void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, siz
     from(s, d, n->table, THIS);
     add(s, " WHERE ");
     refers_to(s, d, THIS, &n->grow[way], n, frontier);
-    d->lock(s, THIS, false);
+    d->lock(s, THIS, LOCK_WAIT);
 }
 
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n)
@@ -449,7 +467,7 @@ void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *p
     from(s, d, n->table, THIS);
     add(s, " WHERE ");
     refers_to(s, d, THIS, &n->join, parent, parent->set);
-    d->lock(s, THIS, false);
+    d->lock(s, THIS, LOCK_WAIT);
 }
 
 /* "this row is in a set, or owned by a row in one": an OR over every node of its table. */
@@ -829,6 +847,16 @@ static void filter(struct stmt *s)
     add(s, "count(*) FILTER (WHERE ");
 }
 
+/* Old enough and, for orphans, without a source. */
+static void bound_reached(struct writer *w, const struct plan *p)
+{
+    expression(w, THIS, p->timely);
+    if (!p->orphaned)
+        return;
+    add(w->s, " AND ");
+    expression(w, THIS, p->orphaned);
+}
+
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
@@ -849,7 +877,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
     }
     add(s, ")),\n");
     filter(s);
-    expression(&w, THIS, p->timely);
+    bound_reached(&w, p);
     add(s, " AND ");
     if (p->hold) {
         add(s, "NOT (");
@@ -859,7 +887,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
         add(s, "FALSE),\n");
     }
     filter(s);
-    expression(&w, THIS, p->timely);
+    bound_reached(&w, p);
     if (p->hold) {
         add(s, " AND ");
         expression(&w, THIS, p->hold);
@@ -901,6 +929,18 @@ void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, co
     from(s, d, t, row);
     add(s, " WHERE ");
     expression(&w, row, x);
+}
+
+void sql_try(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+             const struct expr *x)
+{
+    char row[ALIAS_SIZE];
+    struct writer w = writer_for(s, d, p);
+    new_alias(&w, row);
+    add(s, "SELECT ");
+    expression(&w, row, x);
+    from(s, d, t, row);
+    add(s, " LIMIT 1");
 }
 
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is)

@@ -21,6 +21,10 @@ struct stmt {
 void stmt_release(struct stmt *s);
 void stmt_clear(struct stmt *s);
 
+/* How rows that are read are locked: skip those that others hold, wait for them, or wait and let others
+ * share. */
+enum lock_mode { LOCK_SKIP, LOCK_WAIT, LOCK_SHARE };
+
 /* What a statement-writing function of a dialect may use. alias is the row's alias, already safe to write. */
 struct dialect {
     char quote; /* " or ` */
@@ -55,9 +59,10 @@ struct dialect {
      * text. */
     void (*like)(struct stmt *s, const char *alias, const struct column *c, const char *pattern);
     void (*prefix)(struct stmt *s, const char *alias, const struct column *c, const char *prefix);
-    /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED"; dependents wait instead: " FOR
-     * UPDATE OF …". */
-    void (*lock)(struct stmt *s, const char *alias, bool skip_locked);
+    /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED", " FOR UPDATE OF …", " FOR SHARE
+     * OF …". */
+    void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
+    bool locks_rows; /* false: a transaction that writes keeps all others out, nothing is locked by row */
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);
     const char *now_is_text; /* NULL: it is a time. Else what to write where a number is needed */
@@ -111,6 +116,8 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
 void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from,
                int64_t most);
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* Locks the source rows of the root's set, so that they stay as they are judged; gives their number. */
+void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier);
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
@@ -146,5 +153,8 @@ void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, con
 /* The rows of a table for which a condition is true, with no other row in sight. */
 void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
                const struct expr *x);
+/* What a condition says of one row, whichever: it is carried out, not only compiled. */
+void sql_try(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+             const struct expr *x);
 
 #endif

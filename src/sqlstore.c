@@ -4,7 +4,8 @@
  *
  *   1. pick      lock up to N due rows beyond the cursor, with their whole condition; or, where a bound
  * examines many rows to find few, rows that a reading before the transaction found, by key
- *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due
+ *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due;
+ *                source rows whose content decides are locked before it
  *   3. gather    top down: the subtree of rows that own rows of their own table, then rows that own others,
  *                each locked; what a `where` said of them must still hold
  *   4. erase     bottom up: owned rows, then detach what refers to these rows, then the rows themselves, by
@@ -207,11 +208,23 @@ static char *key_text(const struct node *root, const struct value *row)
     return mem_strdup(text_str(&t));
 }
 
+/* What the judgement sees of them holds until COMMIT: an update under way is waited for, a later one waits.
+ */
+static int lock_source(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t locked;
+    if (!p->source_locked || !s->engine->dialect->locks_rows)
+        return 0;
+    sql_lock_source(&st, s->engine->dialect, p);
+    return query_number(s, &st, &locked, e);
+}
+
 static int judge(struct sql_store *s, const struct plan *p, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     struct rows still = {0};
-    if (s->engine->load_set(s, 0, e) < 0)
+    if (s->engine->load_set(s, 0, e) < 0 || lock_source(s, p, e) < 0)
         return -1;
     sql_judge(&st, s->engine->dialect, p);
     if (s->engine->query(s, &st, &still, e) < 0) {
@@ -774,12 +787,33 @@ static int accepts_nodes(struct sql_store *s, const struct plan *p, const struct
     return 0;
 }
 
+static bool has_sql(const struct expr *x)
+{
+    bool found = x->kind == EXPR_SQL;
+    for (size_t i = 0; i < x->n_kids && !found; i++)
+        found = has_sql(x->kids[i]);
+    return found;
+}
+
+/* A condition that writes is found out when it is carried out, in a transaction that cannot. */
+static int accepts_matching(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    bool ignored;
+    if (!p->matching)
+        return 0;
+    if (accepts_alone(s, p, p->source, p->matching, e) < 0)
+        return -1;
+    sql_try(&st, s->engine->dialect, p, p->source, p->matching);
+    return has_sql(p->matching) ? query_any(s, &st, &ignored, e) : 0;
+}
+
 int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
 {
     struct sql_store *s = of(store);
     const struct dialect *d = s->engine->dialect;
     /* Conditions of owned rows are in there too: they say what a row waits for. */
-    if (scan_conditions(d, p, p->due, e) < 0)
+    if (scan_conditions(d, p, p->due, e) < 0 || scan_conditions(d, p, p->matching, e) < 0)
         return -1;
     AUTO(stmt_release) struct stmt st = {0};
     sql_probe(&st, d, p);
@@ -792,6 +826,8 @@ int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
     }
     if (r == 0)
         r = accepts_nodes(s, p, &p->root, e);
+    if (r == 0)
+        r = accepts_matching(s, p, e);
     s->engine->rollback(s);
     return r;
 }
@@ -876,6 +912,10 @@ void sqlstore_explain(struct store *store, const struct plan *p, struct text *ou
     } else {
         sql_pick(&st, d, p, NULL, p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch);
         show(out, &st, "pick and lock due rows into set 0 (later batches begin after the last row)");
+    }
+    if (p->source_locked && d->locks_rows) {
+        sql_lock_source(&st, d, p);
+        show(out, &st, "lock the source rows of set 0, so that they stay as they are judged");
     }
     if (p->judge_again) {
         sql_judge(&st, d, p);

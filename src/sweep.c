@@ -548,8 +548,7 @@ static void say_fuse(struct run *r)
     } else if (r->fuse.verdict == FUSE_WOULD_TRIP) {
         err_set(&e, ERR_FUSE,
                 "the fuse tripped: more than %lld rows would go, the most that its limits allow; nothing is "
-                "deleted "
-                "until 'lapse ack %s'",
+                "deleted until 'lapse ack %s'",
                 (long long)r->fuse.most, r->plan->policy->name);
         trip(r, &none, &e);
     }
@@ -580,6 +579,31 @@ static void settle_fuse(struct run *r)
     end(r, OUTCOME_FAILED, &e);
 }
 
+/* While the source is empty nothing is an orphan, so the sweep found an early end: that must be said. */
+static void look_at_source(struct run *r)
+{
+    const struct expr any = {.kind = EXPR_TRUE};
+    const struct plan *p = r->plan;
+    struct slice none = {0};
+    bool has = true;
+    while (!r->finished && p->source_needed) {
+        struct err e = ERR_INIT;
+        if (r->store->ops->has_value(r->store, p->source, &any, &has, &e) < 0) {
+            recover(r, &none, &e);
+            continue;
+        }
+        if (!has) {
+            err_set(
+                &e, ERR_DATABASE,
+                "the source %s became empty while the sweep ran: what is left would pass for orphans, and "
+                "stays; see why, or set allow_empty: true",
+                p->source->print);
+            end(r, OUTCOME_FAILED, &e);
+        }
+        return;
+    }
+}
+
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
@@ -595,6 +619,7 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     } else if (!r.finished && asked_to_stop(&r)) {
         stop(&r);
     }
+    look_at_source(&r);
     if (begun)
         settle_fuse(&r);
     cursor_release(&r.cursor);

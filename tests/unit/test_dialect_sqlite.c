@@ -40,7 +40,7 @@ static void writes_times(void **state)
     assert_sql(&s, "(lapse_instant(this.\"at\", ?1) < ?2)");
     d->time_readable(&s, "this", &text);
     assert_sql(&s, "(this.\"at\" IS NULL OR lapse_instant(this.\"at\", ?1) IS NOT NULL)");
-    d->lock(&s, "this", true);
+    d->lock(&s, "this", LOCK_SKIP);
     assert_sql(&s, "");
     d->now(&s, NOW);
     assert_string_equal(s.params[0].value.text, "2026-11-14 04:54:14.123");
