@@ -72,10 +72,14 @@ static const char columns_sql[] =
     "       a.attnotnull,"
     "       c.collname,"
     "       label.enumlabel,"
-    "       a.attgenerated <> '' "
+    "       a.attgenerated <> '',"
+    "       kind.typcategory IN ('U', 'G') AND NOT EXISTS (SELECT FROM pg_catalog.pg_opclass o"
+    "           JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'"
+    "           WHERE o.opcintype = kind.oid AND o.opcdefault) "
     "FROM pg_catalog.pg_attribute a "
     "JOIN below ON below.declared = a.atttypid AND below.kind <> 'd' "
     "JOIN pg_catalog.pg_type t ON t.oid = below.oid "
+    "JOIN pg_catalog.pg_type kind ON kind.oid = CASE t.typcategory WHEN 'A' THEN t.typelem ELSE t.oid END "
     "JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace "
     "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation AND c.collname <> 'default' "
     "LEFT JOIN pg_catalog.pg_enum label ON label.enumtypid = t.oid "
@@ -111,6 +115,7 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .not_null = is_true(cell(r, row, 4)),
         .collation = keep(a, cell(r, row, 5)),
         .generated = is_true(cell(r, row, 7)),
+        .unordered = is_true(cell(r, row, 8)),
     };
 }
 

@@ -194,6 +194,49 @@ static int check_times(struct asking *a, struct err *e)
     return 0;
 }
 
+/* --- whether the order of newest is one of times
+ * ----------------------------------------------------------- */
+
+/* Types whose values need not sort together: text, and what may hold anything. */
+static bool may_be_mixed(enum type_class t)
+{
+    return t == TYPE_TEXT || t == TYPE_DYNAMIC || t == TYPE_INTEGER || t == TYPE_REAL || t == TYPE_NUMERIC;
+}
+
+static void say_disorder(const struct asking *a, const struct newest_column *c, const struct disorder *d)
+{
+    struct place at = c->at.line ? c->at : policy_of(a)->at;
+    if (d->of_times)
+        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, at,
+                     "write them all in one form, or name another column under newest",
+                     "%s: its times are written in different ways ('%s' and '%s') and do not sort as times",
+                     c->column->name, d->one, d->other);
+    else
+        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, at,
+                     "make them all of one kind, or name another column under newest",
+                     "%s: it holds numbers and texts ('%s' and '%s'), which do not sort as times",
+                     c->column->name, d->one, d->other);
+}
+
+static int check_ranking(struct asking *a, struct err *e)
+{
+    const struct expr *beyond = a->plan->beyond;
+    for (size_t i = 0; beyond && i < beyond->ranking->n_newest; i++) {
+        const struct newest_column *c = &beyond->ranking->newest[i];
+        struct err failed = ERR_INIT;
+        struct disorder found = {0};
+        if (c->time || !may_be_mixed(c->column->type))
+            continue;
+        if (a->store->ops->disorder(a->store, a->plan, c->column, &found, &failed)) {
+            if (take_delay(a, &failed, c->column->name, e))
+                return -1;
+        } else if (found.found) {
+            say_disorder(a, c, &found);
+        }
+    }
+    return 0;
+}
+
 /* --- values of `rows` that no row has
  * ----------------------------------------------------------------------- */
 
@@ -354,6 +397,8 @@ static int check_unusable(struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
     AUTO(due_release) struct due d;
+    if (!a->plan->n_times)
+        return 0;
     due_init(&d, a->plan);
     if (a->store->ops->count(a->store, a->plan, &d, &failed) == 0) {
         say_unusable(a, &d);
@@ -430,7 +475,7 @@ static int check_fuse(struct asking *a, struct err *e)
 /* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)
 {
-    if (check_accepts(a, e) || check_source(a, e) || check_times(a, e))
+    if (check_accepts(a, e) || check_source(a, e) || check_times(a, e) || check_ranking(a, e))
         return -1;
     if (a->thorough && check_all_states(a, e))
         return -1;
@@ -537,7 +582,7 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     plan_tables(p, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
-    if (p->expires.text || p->n_age || p->orphan) /* another bound has no plan yet */
+    if (p->expires.text || p->n_age || p->orphan || p->cap) /* the file has complained of another */
         plan = plan_make(p, facts, now, findings);
     if (plan ? check_made(plan, s, thorough, findings, e)
              : suggest_tables(s, facts, &names, findings, before, e))

@@ -27,6 +27,7 @@ struct column {
     enum type_class type;
     bool not_null;
     bool generated;        /* computed from other columns: it cannot be set */
+    bool unordered;        /* its type has no order (json, point, …) */
     bool any_class;        /* SQLite: a value keeps the class it came with, so that '1' and 1 are two */
     const char *collation; /* NULL: the type has none, or the default */
     const char **labels;   /* TYPE_ENUM */

@@ -298,9 +298,9 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
     return x;
 }
 
-/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held, has a
- * time and, for orphans, no source. A row below a due one goes with it however young it is, but not against
- * this. */
+/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held, has a time,
+ * is not among the newest that stay and, for orphans, has no source. A row below a due one goes with it
+ * however young it is, but not against this. */
 static const struct expr *may_ever_go(struct making *m)
 {
     const struct plan *p = m->plan;
@@ -315,6 +315,7 @@ static const struct expr *may_ever_go(struct making *m)
         plan_add_kid(m, some, plan_on_column(m, EXPR_NOT_NULL, p->times[i].column));
     }
     plan_add_kid(m, all, plan_simplest(some));
+    plan_add_kid(m, all, p->beyond);
     return plan_simplest(all);
 }
 
@@ -537,7 +538,8 @@ static void no_bound(struct making *m)
              "policy '%s' has no bound that this version can run", m->policy->name);
 }
 
-static const struct expr *bound(struct making *m)
+/* The bound by age, or NULL after a finding. */
+static const struct expr *age_bound(struct making *m)
 {
     const struct policy *pol = m->policy;
     struct plan *p = m->plan;
@@ -563,6 +565,37 @@ static const struct expr *bound(struct making *m)
     }
     no_bound(m);
     return NULL;
+}
+
+/* Rows are judged again among the groups of those picked. An array cannot stand in a key set: such a column
+ * does not narrow. */
+static void carry_groups(struct making *m, const struct ranking *r)
+{
+    for (size_t i = 0; i < r->n_per; i++)
+        if (!plan_ends_with(r->per[i]->sql_type, "[]"))
+            plan_carry(m, &m->plan->root, r->per[i]);
+}
+
+/* A cap is its own bound; keep_newest takes from what is old enough. What ranks rows looks at many of them,
+ * and others may change those until the rows are locked. */
+static const struct expr *bound(struct making *m)
+{
+    const struct policy *pol = m->policy;
+    struct plan *p = m->plan;
+    const struct newest *n = pol->cap ? pol->cap : pol->keep_newest;
+    const struct expr *old = pol->cap ? plan_expr(m, EXPR_TRUE) : age_bound(m);
+    p->aged = old;
+    if (!n || !old)
+        return old;
+    p->beyond = plan_beyond_newest(m, n);
+    if (!p->beyond)
+        return NULL;
+    p->examines = p->judge_again = true;
+    carry_groups(m, p->beyond->ranking);
+    struct expr *both = plan_expr(m, EXPR_AND);
+    plan_add_kid(m, both, pol->cap ? NULL : old);
+    plan_add_kid(m, both, p->beyond);
+    return plan_simplest(both);
 }
 
 static bool resolve_times(struct making *m)
@@ -639,6 +672,16 @@ static void order_by(struct making *m, const struct column *c)
     p->order[p->n_order++] = c;
 }
 
+/* A cap goes group by group, so that judging a batch again reads few groups, and from the oldest row of each.
+ * A cursor cannot pass NULLs. */
+static void order_by_rank(struct making *m, const struct ranking *r)
+{
+    for (size_t i = 0; i < r->n_per; i++)
+        order_by(m, r->per[i]);
+    for (size_t i = 0; i < r->n_newest; i++)
+        order_by(m, r->newest[i].column);
+}
+
 /* The cursor follows an index on the time where there is one, so that every batch is a short range of it.
  * Without one it follows the key: the whole sweep is then one walk over the table instead of one per batch.
  */
@@ -662,6 +705,8 @@ static void choose_order(struct making *m)
             order_by(m, best[i]);
         order_by(m, p->times[0].column);
     }
+    if (m->policy->cap && p->beyond && plan_ranks_in_order(p->beyond->ranking))
+        order_by_rank(m, p->beyond->ranking);
     for (size_t i = 0; i < t->n_key; i++)
         order_by(m, t->key[i]);
 }
@@ -705,12 +750,12 @@ static void share_root_slot(struct node *n, const struct node *root)
 /* --- putting it together
  * ---------------------------------------------------------------------------------------------- */
 
-static void make_conditions(struct making *m)
+static void make_matches(struct making *m)
 {
     struct plan *p = m->plan;
     const struct policy *pol = m->policy;
     const struct table *t = p->root.table;
-    struct expr *matches = plan_expr(m, EXPR_AND), *due = plan_expr(m, EXPR_AND);
+    struct expr *matches = plan_expr(m, EXPR_AND);
     if (pol->rows)
         plan_add_kid(m, matches, plan_condition(m, t, pol->rows));
     if (pol->where)
@@ -719,8 +764,15 @@ static void make_conditions(struct making *m)
         if (!t->key[i]->not_null)
             plan_add_kid(m, matches, plan_on_column(m, EXPR_NOT_NULL, t->key[i]));
     p->matches = matches->n_kids ? plan_simplest(matches) : plan_expr(m, EXPR_TRUE);
+}
+
+static void make_conditions(struct making *m)
+{
+    struct plan *p = m->plan;
+    const struct policy *pol = m->policy;
+    struct expr *due = plan_expr(m, EXPR_AND);
     if (pol->hold) {
-        const struct expr *held = plan_condition(m, t, pol->hold);
+        const struct expr *held = plan_condition(m, p->root.table, pol->hold);
         p->hold = held ? plan_not_true(m, held) : NULL;
     }
     guard_own_rows(m, &m->plan->root);
@@ -746,6 +798,7 @@ static void make(struct making *m)
         return;
     struct below b = below_policy(pol);
     add_below(m, &p->root, &b);
+    make_matches(m);
     if (resolve_times(m)) {
         p->timely = bound(m);
         choose_order(m);

@@ -39,6 +39,20 @@ struct join {
     size_t n;
 };
 
+/* The newest rows of each group, for EXPR_BEYOND_NEWEST. NULLs are oldest; the key, also descending, breaks
+ * ties. Rows with NULL in a column of `per` are a group. */
+struct ranking {
+    int64_t rows;              /* how many of a group are the newest: at least 1 */
+    const struct column **per; /* none: all rows are one group */
+    size_t n_per;
+    struct newest_column {
+        const struct column *column;
+        const struct time_column *time; /* not NULL: by its instant, unusable ones oldest */
+        struct place at;
+    } * newest;
+    size_t n_newest; /* at least 1 */
+};
+
 /* A condition over one row ("this row") and, in EXPR_EXISTS, over rows joined to it. Three-valued, as in SQL.
  */
 enum expr_kind {
@@ -59,6 +73,7 @@ enum expr_kind {
     EXPR_TIME_READABLE,  /* the time is NULL or usable */
     EXPR_EXISTS,         /* a row of table, joined to this one, for which kids[0] (if any) is true */
     EXPR_SUBTREE_EXISTS, /* this row or a row below it by `join` (same table, any depth): kids[0] is true */
+    EXPR_BEYOND_NEWEST,  /* of table's rows for which kids[0] is true, this one is not among the newest */
     EXPR_SQL,            /* sql, in which `this` is this row; true only where it is true */
 };
 struct expr {
@@ -76,6 +91,7 @@ struct expr {
     const struct table *table;
     const struct join *joins; /* EXPR_EXISTS: one; EXPR_SUBTREE_EXISTS: every way down */
     size_t n_joins;
+    const struct ranking *ranking; /* EXPR_BEYOND_NEWEST */
     const char *sql;
     struct place at_place; /* EXPR_SQL: where it stands in the contract */
 };
@@ -121,6 +137,8 @@ struct plan {
 
     const struct expr *matches;  /* rows, where: the rows the policy speaks of (no time, no guards) */
     const struct expr *timely;   /* the bound: which of them are old enough */
+    const struct expr *beyond;   /* NULL: none. cap, keep_newest: the part of the bound that ranks rows */
+    const struct expr *aged;     /* the bound without that part */
     const struct expr *hold;     /* NULL: none. Already "is not true" */
     const struct expr *free_;    /* NULL: none. after, with-where: nothing to wait for */
     const struct expr *orphaned; /* NULL: none. Its source is gone */

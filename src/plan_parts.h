@@ -36,6 +36,12 @@ const struct expr *plan_not_true(struct making *m, const struct expr *x);
 const struct expr *plan_on_column(struct making *m, enum expr_kind kind, const struct column *c);
 const struct expr *plan_compare_time(struct making *m, struct time_column t, enum compare cmp, instant at);
 
+/* What is not among the newest of its group. Needs plan->matches and plan->times. NULL only after a finding.
+ */
+const struct expr *plan_beyond_newest(struct making *m, const struct newest *n);
+/* How a cap's cursor walks: groups one after the other, oldest rows first. False: by the key alone. */
+bool plan_ranks_in_order(const struct ranking *r);
+
 /* Conditions of the contract. NULL only after a finding. */
 const struct expr *plan_one_of(struct making *m, const struct column *c, const struct scalar *values,
                                size_t n);

@@ -329,7 +329,7 @@ static const char *cutoff_cell(const struct screen *v, const struct report *r, c
 {
     if (p->cutoff_per_row)
         return "each row's own";
-    if (p->n_cutoffs == 0)
+    if (p->n_cutoffs == 0) /* age plays no part */
         return "-";
     if (p->n_cutoffs > 1)
         return "by value";

@@ -123,7 +123,8 @@ struct writer {
     struct stmt *s;
     const struct dialect *d;
     instant now;
-    int aliases; /* handed out so far */
+    int aliases;               /* handed out so far */
+    const struct node *picked; /* not NULL: the rows asked about are those of its set */
 };
 
 enum { ALIAS_SIZE = 24 };
@@ -246,6 +247,110 @@ static void subtree_exists(struct writer *w, const char *alias, const struct exp
     add(w->s, ")");
 }
 
+static size_t carried_at(const struct node *n, const struct column *c)
+{
+    size_t i = 0;
+    while (i < n->n_carry && n->carry[i] != c)
+        i++;
+    return i;
+}
+
+/* Newest first, the key last. */
+static void newest_first(struct writer *w, const char *row, const struct expr *x)
+{
+    const struct ranking *r = x->ranking;
+    add(w->s, " ORDER BY ");
+    for (size_t i = 0; i < r->n_newest; i++) {
+        const struct newest_column *c = &r->newest[i];
+        if (c->time)
+            w->d->time_value(w->s, row, c->time);
+        else
+            sql_column(w->s, w->d, row, c->column);
+        text_addf(&w->s->sql, " DESC%s, ", c->time || !c->column->not_null ? w->d->nulls_last : "");
+    }
+    for (size_t i = 0; i < x->table->n_key; i++) {
+        add(w->s, i ? ", " : "");
+        sql_column(w->s, w->d, row, x->table->key[i]);
+        add(w->s, " DESC");
+    }
+}
+
+/* Only the groups of the rows picked: a group that is looked at is looked at whole, others do not matter. */
+static void groups_of_picked(struct writer *w, const char *row, const struct ranking *r)
+{
+    for (size_t i = 0; i < r->n_per; i++) {
+        const struct column *c = r->per[i];
+        size_t at = carried_at(w->picked, c);
+        if (at == w->picked->n_carry)
+            continue;
+        add(w->s, " AND (");
+        w->d->in_set(w->s, row, &c, 1, w->picked->set, &at, &c);
+        if (!c->not_null) {
+            add(w->s, " OR ");
+            sql_column(w->s, w->d, row, c);
+            add(w->s, " IS NULL");
+        }
+        add(w->s, ")");
+    }
+}
+
+/* The key is one of those numbered beyond so many in their group. */
+static void beyond_in_group(struct writer *w, const char *alias, const struct expr *x, const char *row,
+                            const char *list)
+{
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    add(s, t->n_key > 1 ? "(" : "");
+    columns(s, w->d, alias, t->key, t->n_key);
+    add(s, t->n_key > 1 ? ") IN (SELECT " : " IN (SELECT ");
+    columns(s, w->d, list, t->key, t->n_key);
+    add(s, " FROM (SELECT ");
+    columns(s, w->d, row, t->key, t->n_key);
+    add(s, ", row_number() OVER (PARTITION BY ");
+    columns(s, w->d, row, x->ranking->per, x->ranking->n_per);
+    newest_first(w, row, x);
+    add(s, ") AS lapse_n");
+    from(s, w->d, t, row);
+    add(s, " WHERE ");
+    expression(w, row, x->kids[0]);
+    if (w->picked && strcmp(alias, THIS) == 0)
+        groups_of_picked(w, row, x->ranking);
+    text_addf(&s->sql, ") AS %s WHERE %s.lapse_n > ", list, list);
+    sql_bind_integer(s, w->d, x->ranking->rows);
+    add(s, ")");
+}
+
+/* The row is not in the list of the newest: a join with a short list, wherever the engine holds it. NOT IN
+ * would search a list beyond PostgreSQL's work_mem from its beginning for every row. */
+static void beyond_in_all(struct writer *w, const char *alias, const struct expr *x, const char *row,
+                          const char *list)
+{
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    add(s, "NOT EXISTS (SELECT 1 FROM (SELECT ");
+    columns(s, w->d, row, t->key, t->n_key);
+    from(s, w->d, t, row);
+    add(s, " WHERE ");
+    expression(w, row, x->kids[0]);
+    newest_first(w, row, x);
+    add(s, " LIMIT ");
+    sql_bind_integer(s, w->d, x->ranking->rows);
+    text_addf(&s->sql, ") AS %s WHERE ", list);
+    join_columns(w, &(struct join){t->key, t->key, t->n_key}, list, alias);
+    add(s, ")");
+}
+
+static void beyond_newest(struct writer *w, const char *alias, const struct expr *x)
+{
+    char row[ALIAS_SIZE], list[ALIAS_SIZE];
+    new_alias(w, row);
+    new_alias(w, list);
+    if (x->ranking->n_per)
+        beyond_in_group(w, alias, x, row, list);
+    else
+        beyond_in_all(w, alias, x, row, list);
+}
+
 static void expression(struct writer *w, const char *alias, const struct expr *x)
 {
     struct stmt *s = w->s;
@@ -308,6 +413,9 @@ static void expression(struct writer *w, const char *alias, const struct expr *x
     case EXPR_SUBTREE_EXISTS:
         subtree_exists(w, alias, x);
         break;
+    case EXPR_BEYOND_NEWEST:
+        beyond_newest(w, alias, x);
+        break;
     case EXPR_SQL:
         /* Checked before any statement is run; one that fails the check never gets here whole. */
         add(s, "(");
@@ -325,14 +433,6 @@ static struct writer writer_for(struct stmt *s, const struct dialect *d, const s
 {
     stmt_clear(s);
     return (struct writer){.s = s, .d = d, .now = p->now};
-}
-
-static size_t carried_at(const struct node *n, const struct column *c)
-{
-    size_t i = 0;
-    while (n->carry[i] != c)
-        i++;
-    return i;
 }
 
 /* Rows of a child whose reference is in the parent's set. set: the parent's own, or another of the same
@@ -410,7 +510,7 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
-    const struct expr *own[] = {p->timely, p->matches, p->hold};
+    const struct expr *own[] = {p->aged, p->matches, p->hold};
     select_roots(s, d, p);
     in_own_set(s, d, THIS, &p->root);
     for (size_t i = 0; i < COUNT_OF(own); i++) {
@@ -445,6 +545,7 @@ void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p)
     add(s, "\nWHERE ");
     in_own_set(s, d, THIS, &p->root);
     add(s, "\nAND ");
+    w.picked = &p->root;
     expression(&w, THIS, p->due);
 }
 
@@ -607,13 +708,43 @@ void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
 /* --- reading
  * ---------------------------------------------------------------------------------------------------- */
 
+/* Is any group of a cap larger than what stays of it? Counting sorts nothing. */
+static void over_cap(struct writer *w, const struct plan *p)
+{
+    const struct ranking *r = p->beyond->ranking;
+    struct stmt *s = w->s;
+    add(s, "SELECT 1");
+    from(s, w->d, p->root.table, THIS);
+    add(s, "\nWHERE ");
+    expression(w, THIS, p->matches);
+    if (r->n_per) {
+        add(s, "\nGROUP BY ");
+        columns(s, w->d, THIS, r->per, r->n_per);
+        add(s, " HAVING count(*) > ");
+        sql_bind_integer(s, w->d, r->rows);
+    }
+    add(s, "\nLIMIT 1");
+    if (!r->n_per) {
+        add(s, " OFFSET ");
+        sql_bind_integer(s, w->d, r->rows);
+    }
+}
+
 void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
+    if (p->policy->cap) {
+        over_cap(&w, p);
+        return;
+    }
     add(s, "SELECT 1");
     from(s, d, p->root.table, THIS);
     add(s, "\nWHERE ");
-    expression(&w, THIS, p->due);
+    expression(&w, THIS, p->beyond ? p->aged : p->due);
+    if (p->beyond) {
+        add(s, " AND ");
+        expression(&w, THIS, p->matches);
+    }
     in_order(s, d, p);
     add(s, "\nLIMIT 1");
 }
@@ -905,14 +1036,15 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
     expression(&w, THIS, p->matches);
 }
 
-void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, size_t time, int64_t most)
+void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
+                int64_t most)
 {
     struct writer w = writer_for(s, d, p);
     add(s, "SELECT ");
-    sql_column(s, d, THIS, p->times[time].column);
+    sql_column(s, d, THIS, c);
     from(s, d, p->root.table, THIS);
     add(s, " WHERE ");
-    sql_column(s, d, THIS, p->times[time].column);
+    sql_column(s, d, THIS, c);
     add(s, " IS NOT NULL AND ");
     expression(&w, THIS, p->matches);
     add(s, " LIMIT ");

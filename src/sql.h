@@ -63,6 +63,8 @@ struct dialect {
      * OF …". */
     void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
     bool locks_rows; /* false: a transaction that writes keeps all others out, nothing is locked by row */
+    const char
+        *nulls_last; /* what sends NULLs to the end of a descending order: " NULLS LAST"; "": they are */
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);
     const char *now_is_text; /* NULL: it is a time. Else what to write where a number is needed */
@@ -139,7 +141,8 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
 void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
-/* Reading. */
+/* Reading. For plans that rank rows the probe is a necessary condition only, which costs no ranking: a group
+ * of a cap has more rows than stay; a row is old enough. */
 void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p); /* a row, or none */
 void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p);  /* one number */
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p,
@@ -148,7 +151,8 @@ void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* One row: null_time, unreadable_time, held, waiting. */
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p);
-void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, size_t time, int64_t most);
+void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
+                int64_t most);
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);
 /* The rows of a table for which a condition is true, with no other row in sight. */
 void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,

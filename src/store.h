@@ -59,6 +59,13 @@ struct time_sample {
     char example[64];                                /* one unreadable or implausible value */
 };
 
+/* Two values of a column, from a bounded sample, whose order says nothing: a number and a text, or times
+ * written in different ways. */
+struct disorder {
+    bool found, of_times;
+    char one[64], other[64];
+};
+
 enum {
     SLICE_ALL = 5000,   /* batch: null: one transaction, in slices of so many rows */
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
@@ -85,6 +92,8 @@ struct store_ops {
      * not. */
     int (*accepts)(struct store *s, const struct plan *p, struct err *e);
     int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
+    int (*disorder)(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
+                    struct err *e);
     /* Is there a row of the table with this column value? */
     int (*has_value)(struct store *s, const struct table *t, const struct expr *is, bool *ret, struct err *e);
 

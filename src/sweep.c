@@ -610,8 +610,9 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     struct run r = {.store = s, .plan = p, .options = o, .out = ret};
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
+    bool looks_anyway = p->examines && !p->beyond; /* a probe would examine as much; of ranks it is cheap */
     bool begun = !asked_to_stop(&r) && may_begin(&r);
-    if (begun && (p->examines || anything_due(&r))) {
+    if (begun && (looks_anyway || anything_due(&r))) {
         pass(&r, started);
         look_again(&r, started);
         if (!r.finished)

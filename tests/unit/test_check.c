@@ -381,6 +381,41 @@ static void indexes_are_looked_at_only_when_thorough(void **state)
     assert_int_equal(w->findings.n, 0);
 }
 
+#define RANKED "table: trax.metadata, cap: { rows: 5, per: [state, kind], newest: [start_at, id] }"
+
+static void groups_want_an_index(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_table(w, "trax", "metadata", "id, start_at, state, kind, x", "id");
+    add_index(w, t, "state, start_at, id", NULL);
+    add_index(w, t, "start_at, state, kind, id", NULL);
+    add_index(w, t, "kind, state, id, start_at", NULL);
+    check(w, RANKED ", rows: { x: 1 }", true);
+    expect(w, FINDING_WARNING, "no index of trax.metadata serves the order (x, state, kind, start_at, id)",
+           "CREATE INDEX CONCURRENTLY ON trax.metadata (x, state, kind, start_at, id)");
+}
+
+static void check_ranked(void **state, const char *index, const char *more)
+{
+    struct world *w = *state;
+    struct table *t = add_table(w, "trax", "metadata", "id, start_at, state, kind, x", "id");
+    add_index(w, t, index, NULL);
+    AUTO(text_release) struct text keys = {0};
+    text_addf(&keys, RANKED "%s", more);
+    check(w, text_str(&keys), true);
+    expect_none(w, FINDING_WARNING);
+}
+
+static void groups_in_any_order_are_served(void **state)
+{
+    check_ranked(state, "kind, state, start_at, id, x", "");
+}
+
+static void single_values_may_stand_among_the_groups(void **state)
+{
+    check_ranked(state, "state, x, kind, start_at, id", ", rows: { x: 1 }");
+}
+
 static void several_ages_walk_the_key(void **state)
 {
     struct world *w = *state;
@@ -527,6 +562,9 @@ int main(void)
         TEST(an_index_behind_a_prefix_does_not_serve),
         TEST(dependents_want_an_index),
         TEST(indexes_are_looked_at_only_when_thorough),
+        TEST(groups_want_an_index),
+        TEST(groups_in_any_order_are_served),
+        TEST(single_values_may_stand_among_the_groups),
         TEST(several_ages_walk_the_key),
         TEST(what_the_contract_names_is_covered),
         TEST(other_tables_are_not_covered),

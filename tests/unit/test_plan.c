@@ -69,6 +69,18 @@ static void show_rows(struct text *out, const struct expr *x, const char *word)
         show_kids(out, x, "");
 }
 
+/* beyond 5 per a, b by c, d!, key(population); ! is by its instant. */
+static void show_ranking(struct text *out, const struct expr *x)
+{
+    const struct ranking *r = x->ranking;
+    text_addf(out, "beyond %" PRId64 " %s", r->rows, x->table->name);
+    for (size_t i = 0; i < r->n_per; i++)
+        text_addf(out, "%s%s", i ? ", " : " per ", r->per[i]->name);
+    for (size_t i = 0; i < r->n_newest; i++)
+        text_addf(out, "%s%s%s", i ? ", " : " by ", r->newest[i].column->name, r->newest[i].time ? "!" : "");
+    show_kids(out, x, "");
+}
+
 static void show_expr(struct text *out, const struct expr *x)
 {
     if (!x) {
@@ -122,6 +134,9 @@ static void show_expr(struct text *out, const struct expr *x)
         break;
     case EXPR_SUBTREE_EXISTS:
         show_rows(out, x, "subtree");
+        break;
+    case EXPR_BEYOND_NEWEST:
+        show_ranking(out, x);
         break;
     case EXPR_SQL:
         text_addf(out, "sql<%s>", x->sql);
@@ -306,6 +321,86 @@ static void every_bound_has_its_cutoff(void **state)
         assert_false(p->judge_again);
         assert_int_equal(p->now, NOW);
     }
+}
+
+static struct column *column_of(struct table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (strcmp(t->columns[i].name, name) == 0)
+            return &t->columns[i];
+    return NULL;
+}
+
+static void assert_carry(const struct plan *p, const char *expected)
+{
+    AUTO(text_release) struct text out = {0};
+    show_columns(&out, p->root.carry, p->root.n_carry);
+    assert_string_equal(text_str(&out), expected);
+}
+
+static const struct {
+    const char *keys, *timely, *aged, *order, *carry;
+} rankings[] = {
+    /* clang-format off */
+    {"table: jobs, cap: { rows: 5, newest: at }", "beyond 5 jobs by at(true)", "true", "id", "id"},
+    {"table: jobs, cap: { rows: 5, newest: [at, n], per: [state, mood] }, rows: { ok: true }",
+     "beyond 5 jobs per state, mood by at, n(ok in 1)", "true", "id", "id, state, mood"},
+    {"table: part, cap: { rows: 1, newest: nr }", "beyond 1 part by nr(true)", "true", "nr, step_id", "step_id, nr"},
+    {"table: part, cap: { rows: 1, per: step_id, newest: nr }", "beyond 1 part per step_id by nr(true)", "true",
+     "step_id, nr", "step_id, nr"},
+    {"table: part, cap: { rows: 1, per: job, newest: nr }", "beyond 1 part per job by nr(true)", "true",
+     "step_id, nr", "step_id, nr, job"},
+    {"table: part, cap: { rows: 1, per: step_id, newest: job }", "beyond 1 part per step_id by job(true)", "true",
+     "step_id, nr", "step_id, nr"},
+    {"table: jobs, age: at, keep: 1d, keep_newest: { rows: 2, newest: [at, n], per: code }, where: { n: 1 }",
+     "(at < @86313600000000 and beyond 2 jobs per code by at!, n(n in 1))", "at < @86313600000000", "id", "id, code"},
+    {"table: jobs, age: [at, local], keep: never, keep_newest: { rows: 2, newest: [n, local] }",
+     "(false and beyond 2 jobs by n, local!(true))", "false", "id", "id"},
+    /* clang-format on */
+};
+
+static void what_ranks_is_part_of_the_bound(void **state)
+{
+    struct world *w = *state;
+    for (size_t i = 0; i < COUNT_OF(rankings); i++) {
+        struct plan *p = make_plan(w, rankings[i].keys, NOW);
+        assert_expr(p->timely, rankings[i].timely);
+        assert_expr(p->aged, rankings[i].aged);
+        assert_non_null(p->beyond);
+        assert_true(p->examines && p->judge_again);
+        assert_order(p, rankings[i].order);
+        assert_carry(p, rankings[i].carry);
+        assert_int_equal(p->n_cutoffs, p->policy->cap ? 0 : 1);
+    }
+}
+
+/* Held and waiting rows count: the ranking knows nothing of them. */
+static void guards_do_not_change_the_ranking(void **state)
+{
+    struct world *w = *state;
+    struct plan *p = make_plan(
+        w, "table: jobs, cap: { rows: 5, newest: at }, hold: { ok: true }, after: [mail(job_id)]", NOW);
+    assert_expr(p->due, "(beyond 5 jobs by at(true) and not true(ok in 1) and "
+                        "not true(exists mail[job_id = id]))");
+}
+
+/* A row below a row that goes is not taken from the newest. */
+static void the_newest_do_not_go_along(void **state)
+{
+    struct world *w = *state;
+    struct plan *p = make_plan(w, "table: jobs, cap: { rows: 5, newest: at }, with: [jobs(parent_id)]", NOW);
+    assert_expr(p->root.grow_where[0], "beyond 5 jobs by at(true)");
+    assert_expr(p->due, "(beyond 5 jobs by at(true) and not true(subtree jobs[parent_id = id](exists "
+                        "jobs[parent_id = id](not true(beyond 5 jobs by at(true))))))");
+}
+
+/* An array cannot stand in a key set. */
+static void groups_of_arrays_do_not_narrow(void **state)
+{
+    struct world *w = *state;
+    column_of(jobs_of(w), "code")->sql_type = "integer[]";
+    struct plan *p = make_plan(w, "table: jobs, cap: { rows: 5, per: [code, n], newest: at }", NOW);
+    assert_carry(p, "id, n");
 }
 
 /* A keep that reaches before the first instant there is must not wrap around into the future. */
@@ -804,14 +899,24 @@ static const struct {
      "48 detach and after stand below an entry on the table itself (list them beside the entry: they then hold for every row of the subtree)"},
     {"table: jobs, expires: at, with: [{ ref: jobs(parent_id), detach: [step(job_id)] }]",
      "48 detach and after stand below an entry on the table itself (list them beside the entry: they then hold for every row of the subtree)"},
-    {"table: jobs, cap: { rows: 5, newest: [at] }",
-     "3 policy 'p' has no bound that this version can run (give it one of: expires, age with keep)"},
+    {"table: jobs, cap: { rows: 5, newest: [at, nope], per: [stat] }",
+     "63 table 'public.jobs' has no column 'stat' (did you mean 'state'?)\n"
+     "50 table 'public.jobs' has no column 'nope' (did you mean 'note'?)"},
+    {"table: jobs, cap: { rows: 5, newest: [at, AT] }",
+     "50 'newest' names the column 'at' again (name each column once: those of per make the groups, those of newest the order)"},
+    {"table: jobs, cap: { rows: 5, per: state, newest: STATE }",
+     "57 'newest' names the column 'state' again (name each column once: those of per make the groups, those of newest the order)"},
+    {"table: jobs, age: at, keep: 1d, keep_newest: { rows: 5, newest: ref }",
+     "72 column 'ref' is uuid, which has no order: 'newest' cannot use it (name a column whose values have an order)"},
+    {"table: jobs, cap: { rows: 5, newest: n, per: [state, ref] }",
+     "61 column 'ref' is uuid, which has no order: 'per' cannot use it (name a column whose values have an order)"},
     /* clang-format on */
 };
 
 static void everything_wrong_is_found(void **state)
 {
     struct world *w = *state;
+    column_of(jobs_of(w), "ref")->unordered = true;
     for (size_t i = 0; i < COUNT_OF(findings); i++) {
         AUTO(text_release) struct text out = {0};
         if (try_plan(w, findings[i].keys, NOW))
@@ -873,6 +978,10 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
     const struct CMUnitTest tests[] = {
         TEST(every_bound_has_its_cutoff),
+        TEST(what_ranks_is_part_of_the_bound),
+        TEST(guards_do_not_change_the_ranking),
+        TEST(the_newest_do_not_go_along),
+        TEST(groups_of_arrays_do_not_narrow),
         TEST(a_keep_beyond_all_time_is_never),
         TEST(a_time_column_is_read_as_its_type_says),
         TEST(values_get_the_type_of_their_column),

@@ -115,10 +115,22 @@ static void write_looks(struct writing *w)
     written(w, "probe");
     sql_remaining(&w->s, w->d, w->plan, 10);
     written(w, "remaining");
-    sql_sample(&w->s, w->d, w->plan, 0, 50);
+    sql_sample(&w->s, w->d, w->plan, w->plan->times[0].column, 50);
     written(w, "sample");
     sql_has(&w->s, w->d, w->plan->root.table, w->plan->matches);
     written(w, "has");
+}
+
+static void write_ranks(struct writing *w)
+{
+    sql_probe(&w->s, w->d, w->plan);
+    written(w, "probe");
+    sql_scout(&w->s, w->d, w->plan, NULL, 100);
+    written(w, "scout");
+    sql_pick_set(&w->s, w->d, w->plan);
+    written(w, "pick set");
+    sql_judge(&w->s, w->d, w->plan);
+    written(w, "judge");
 }
 
 static void add_tables(struct world *w, const char *schema)
@@ -160,6 +172,166 @@ static const struct {
     const char *postgres, *sqlite;
 } statements[] = {
     /* clang-format off */
+    {"table: jobs, cap: { rows: 5, per: [state, ok], newest: [at_ms, seen_ms] }, rows: { code: x }",
+     write_ranks,
+     /* PostgreSQL */
+     "probe: SELECT 1 FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"code\" = $1{x}::text\n"
+     "GROUP BY this.\"state\", this.\"ok\" HAVING count(*) > $2{5}::bigint\n"
+     "LIMIT 1\n"
+     "scout: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
+     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC NULLS LAST,"
+     " lapse_1.\"seen_ms\" DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS"
+     " lapse_1 WHERE lapse_1.\"code\" = $1{x}::text) AS lapse_2 WHERE lapse_2.lapse_n >"
+     " $2{5}::bigint) AND this.\"code\" = $3{x}::text)\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $4{100}::bigint\n"
+     "pick set: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND this.\"code\" = $2{x}::text FOR UPDATE OF this SKIP LOCKED\n"
+     "judge: SELECT this.\"id\", this.\"state\", this.\"ok\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
+     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC NULLS LAST,"
+     " lapse_1.\"seen_ms\" DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS"
+     " lapse_1 WHERE lapse_1.\"code\" = $2{x}::text AND (lapse_1.\"state\" = ANY($3{set 0.1}::text[])"
+     " OR lapse_1.\"state\" IS NULL) AND (lapse_1.\"ok\" = ANY($4{set 0.2}::integer[]) OR lapse_1.\"ok\""
+     " IS NULL)) AS lapse_2 WHERE lapse_2.lapse_n > $5{5}::bigint) AND this.\"code\" = $6{x}::text)",
+     /* SQLite */
+     "probe: SELECT 1 FROM main.\"jobs\" AS this\n"
+     "WHERE this.\"code\" = ?1{x}\n"
+     "GROUP BY this.\"state\", this.\"ok\" HAVING count(*) > ?2{5}\n"
+     "LIMIT 1\n"
+     "scout: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
+     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC,"
+     " lapse_1.\"seen_ms\" DESC, lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE"
+     " lapse_1.\"code\" = ?1{x}) AS lapse_2 WHERE lapse_2.lapse_n > ?2{5}) AND this.\"code\" = ?3{x})\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?4{100}\n"
+     "pick set: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND this.\"code\" = ?1{x}\n"
+     "judge: SELECT this.\"id\", this.\"state\", this.\"ok\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
+     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC,"
+     " lapse_1.\"seen_ms\" DESC, lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE"
+     " lapse_1.\"code\" = ?1{x} AND (lapse_1.\"state\" IN (SELECT c1 FROM temp.lapse_set_0) OR"
+     " lapse_1.\"state\" IS NULL) AND (lapse_1.\"ok\" IN (SELECT c2 FROM temp.lapse_set_0) OR"
+     " lapse_1.\"ok\" IS NULL)) AS lapse_2 WHERE lapse_2.lapse_n > ?2{5}) AND this.\"code\" = ?3{x})"},
+    {"table: part, cap: { rows: 2, newest: label }",
+     write_ranks,
+     /* PostgreSQL */
+     "probe: SELECT 1 FROM \"public\".\"part\" AS this\n"
+     "WHERE TRUE\n"
+     "LIMIT 1 OFFSET $1{2}::bigint\n"
+     "scout: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
+     " FROM \"public\".\"part\" AS this\n"
+     "WHERE NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM \"public\".\"part\""
+     " AS lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC NULLS LAST, lapse_1.\"step_id\" DESC,"
+     " lapse_1.\"nr\" DESC LIMIT $1{2}::bigint) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\""
+     " AND lapse_2.\"nr\" = this.\"nr\")\n"
+     "ORDER BY this.\"step_id\", this.\"nr\"\n"
+     "LIMIT $2{100}::bigint\n"
+     "pick set: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
+     " FROM \"public\".\"part\" AS this\n"
+     "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set"
+     " 0.1}::integer[])) FOR UPDATE OF this SKIP LOCKED\n"
+     "judge: SELECT this.\"step_id\", this.\"nr\"\n"
+     " FROM \"public\".\"part\" AS this\n"
+     "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set"
+     " 0.1}::integer[]))\n"
+     "AND NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM \"public\".\"part\""
+     " AS lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC NULLS LAST, lapse_1.\"step_id\" DESC,"
+     " lapse_1.\"nr\" DESC LIMIT $3{2}::bigint) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\""
+     " AND lapse_2.\"nr\" = this.\"nr\")",
+     /* SQLite */
+     "probe: SELECT 1 FROM main.\"part\" AS this\n"
+     "WHERE TRUE\n"
+     "LIMIT 1 OFFSET ?1{2}\n"
+     "scout: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
+     " FROM main.\"part\" AS this\n"
+     "WHERE NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM main.\"part\" AS"
+     " lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC, lapse_1.\"step_id\" DESC, lapse_1.\"nr\" DESC"
+     " LIMIT ?1{2}) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\" AND lapse_2.\"nr\" ="
+     " this.\"nr\")\n"
+     "ORDER BY this.\"step_id\", this.\"nr\"\n"
+     "LIMIT ?2{100}\n"
+     "pick set: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
+     " FROM main.\"part\" AS this\n"
+     "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT c0, c1 FROM temp.lapse_set_0)\n"
+     "judge: SELECT this.\"step_id\", this.\"nr\"\n"
+     " FROM main.\"part\" AS this\n"
+     "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT c0, c1 FROM temp.lapse_set_0)\n"
+     "AND NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM main.\"part\" AS"
+     " lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC, lapse_1.\"step_id\" DESC, lapse_1.\"nr\" DESC"
+     " LIMIT ?1{2}) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\" AND lapse_2.\"nr\" ="
+     " this.\"nr\")"},
+    {"table: jobs, age: at_ms, keep: 1h, keep_newest: { rows: 1, per: parent_id, newest: at_ms }",
+     write_ranks,
+     /* PostgreSQL */
+     "probe: SELECT 1 FROM \"public\".\"jobs\" AS this\n"
+     "WHERE (this.\"at_ms\" < $1{1718449200000}::bigint) AND TRUE\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT 1\n"
+     "scout: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" < $1{1718449200000}::bigint) AND this.\"id\" IN (SELECT lapse_2.\"id\" FROM"
+     " (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY lapse_1.\"parent_id\" ORDER BY"
+     " lapse_1.\"at_ms\"::numeric * 1000 DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM"
+     " \"public\".\"jobs\" AS lapse_1 WHERE TRUE) AS lapse_2 WHERE lapse_2.lapse_n > $2{1}::bigint))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $3{100}::bigint\n"
+     "pick set: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND (this.\"at_ms\" < $2{1718449200000}::bigint) FOR UPDATE OF this SKIP LOCKED\n"
+     "judge: SELECT this.\"id\", this.\"parent_id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND ((this.\"at_ms\" < $2{1718449200000}::bigint) AND this.\"id\" IN (SELECT lapse_2.\"id\" FROM"
+     " (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY lapse_1.\"parent_id\" ORDER BY"
+     " lapse_1.\"at_ms\"::numeric * 1000 DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM"
+     " \"public\".\"jobs\" AS lapse_1 WHERE TRUE AND (lapse_1.\"parent_id\" = ANY($3{set"
+     " 0.1}::integer[]) OR lapse_1.\"parent_id\" IS NULL)) AS lapse_2 WHERE lapse_2.lapse_n >"
+     " $4{1}::bigint))",
+     /* SQLite */
+     "probe: SELECT 1 FROM main.\"jobs\" AS this\n"
+     "WHERE (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND TRUE\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT 1\n"
+     "scout: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"id\""
+     " IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY"
+     " lapse_1.\"parent_id\" ORDER BY CASE typeof(lapse_1.\"at_ms\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_1.\"at_ms\")) * 1000 END DESC,"
+     " lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE TRUE) AS lapse_2 WHERE"
+     " lapse_2.lapse_n > ?2{1}))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?3{100}\n"
+     "pick set: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')\n"
+     "judge: SELECT this.\"id\", this.\"parent_id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"id\""
+     " IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY"
+     " lapse_1.\"parent_id\" ORDER BY CASE typeof(lapse_1.\"at_ms\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_1.\"at_ms\")) * 1000 END DESC,"
+     " lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE TRUE AND"
+     " (lapse_1.\"parent_id\" IN (SELECT c1 FROM temp.lapse_set_0) OR lapse_1.\"parent_id\" IS NULL))"
+     " AS lapse_2 WHERE lapse_2.lapse_n > ?2{1}))"},
     {"table: jobs, expires: at_ms, rows: { state: [a, 'x*', null] }",
      write_slice,
      /* PostgreSQL */
