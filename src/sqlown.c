@@ -152,6 +152,19 @@ static int ask(struct sql_store *s, const char *sql, const struct arg *args, str
     return s->engine->query(s, &st, ret, e);
 }
 
+/* In the open transaction; or else in one of its own, where waiting has an end. */
+static int look_up(struct sql_store *s, const char *sql, const struct arg *args, struct rows *ret,
+                   struct err *e)
+{
+    if (s->writing)
+        return ask(s, sql, args, ret, e);
+    int r = s->engine->begin_read(s, STATEMENT_US, e);
+    if (r == 0)
+        r = ask(s, sql, args, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
 static int64_t number(const struct value *v)
 {
     return v->kind == VALUE_INTEGER ? v->integer : v->kind == VALUE_TEXT ? strtoll(v->text, NULL, 10) : 0;
@@ -269,7 +282,7 @@ static int look_rights(struct sql_store *s, const struct table *t, size_t table,
 static int read_version(struct sql_store *s, const struct table *t, int *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    if (ask(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
+    if (look_up(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
         return err_wrap(e, "reading %s", t->print);
     const struct value *v = rows_at(&found, 0);
     if (v->kind == VALUE_NULL || number(v) < 1)
@@ -568,10 +581,10 @@ static int fuse_read(struct store *store, const char *policy, struct fuse_row *r
 {
     AUTO(rows_release) struct rows found = {0};
     const struct arg args[] = {{ARG_NAME, .name = policy}};
-    if (ask(of(store),
-            "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at} "
-            "FROM {lapse_fuse} AS own WHERE policy = {1}",
-            args, &found, e) < 0)
+    if (look_up(of(store),
+                "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at} "
+                "FROM {lapse_fuse} AS own WHERE policy = {1}",
+                args, &found, e) < 0)
         return err_wrap(e, "reading the fuse");
     *ret = (struct fuse_row){.there = found.n_rows > 0};
     if (!ret->there)
@@ -631,9 +644,9 @@ static int fuse_use(struct store *store, const char *policy, const struct fuse_r
 static int brakes(struct store *store, struct brakes *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    if (ask(of(store),
-            "SELECT name, {us until}, {us paused_at}, {clock_us} FROM {lapse_pause} AS own ORDER BY name",
-            NULL, &found, e) < 0)
+    if (look_up(of(store),
+                "SELECT name, {us until}, {us paused_at}, {clock_us} FROM {lapse_pause} AS own ORDER BY name",
+                NULL, &found, e) < 0)
         return err_wrap(e, "reading lapse_pause");
     struct brakes b = {.arena = arena_new()};
     for (size_t i = 0; i < found.n_rows; i++) {

@@ -246,6 +246,11 @@ class Grants(Own, PostgresTest):
               - app.job(parent_id)
             detach: [app.note(job_id)]
             after: [app.hold(job_id)]
+          task:
+            table: app.task
+            age: at_ms
+            keep: 1s
+            orphan: { of: app.doc(id), by: doc_id, matching: { live: 1 }, delete_when: deleted_or_unmatched }
         """
 
     def setUp(self):
@@ -258,6 +263,8 @@ class Grants(Own, PostgresTest):
             create table app.line (id integer primary key, step_id integer references app.step);
             create table app.note (id integer primary key, job_id integer references app.job, words text);
             create table app.hold (id integer primary key, job_id integer references app.job);
+            create table app.doc (id integer primary key, live integer);
+            create table app.task (id integer primary key, doc_id integer, at_ms bigint);
             create index on app.job(parent_id); create index on app.step(job_id); create index on app.line(step_id);
             create index on app.note(job_id); create index on app.hold(job_id)""")
         self.addCleanup(self.given, 'drop owned by "Sweeper-1"; drop role "Sweeper-1"')
@@ -267,7 +274,9 @@ class Grants(Own, PostgresTest):
         self.dsn = postgres().dsn(self.db.name, user="Sweeper-1")
 
     def fill(self):
-        self.given("truncate app.job, app.step, app.line, app.note, app.hold")
+        self.given("truncate app.job, app.step, app.line, app.note, app.hold, app.doc, app.task")
+        self.insert("app.doc", (1, 1), (2, 0))
+        self.insert("app.task", (1, 1, 0), (2, 2, 0), (3, 3, 0))
         self.insert("app.job", (1, 0, None), (2, MS + 5, 1), (3, 0, None))
         self.insert("app.step", (1, 1), (2, 1))
         self.insert("app.line", (1, 1), (2, 2))
@@ -284,6 +293,7 @@ class Grants(Own, PostgresTest):
         self.assertEqual(r.code, 0, r)
         self.assertEqual(counts(r.policy("job")["tables"]), {"job": 2, "step": 2, "line": 2})
         self.left("app.job", 3)
+        self.left("app.task", 1)
         self.assertEqual(self.db.rows("select job_id, words from app.note"), [(None, "x")])
 
     def test_the_fuse_trips_with_them(self):
@@ -307,13 +317,14 @@ class Grants(Own, PostgresTest):
                 self.fill()
                 if right == "INSERT":
                     self.insert("app.job", *[(n, 0, None) for n in range(10, 30)])
-                before = self.db.rows("select count(*) from app.job")
+                count = "select count(*) from app." + ("task" if what in ("task", "doc") else "job")
+                before = self.db.rows(count)
                 r, c = self.run_as_role("sweep", "--now", NOW), self.run_as_role("check")
                 self.assertIn(r.code, (1, 2, 3), f"{revoke}\n{r}")
                 said = (r.said + c.said).lower()
                 self.assertIn(what.lower(), said, revoke)
-                self.assertEqual(self.db.rows("select count(*) from app.job"), before)
-                self.given(grant)
+                self.assertEqual(self.db.rows(count), before)
+            self.given(grant)
         self.fill()
         self.assertEqual(self.run_as_role("sweep", "--now", NOW).code, 0)
 
