@@ -337,7 +337,7 @@ static int look(struct store *store, struct err *e)
     struct sql_store *s = of(store);
     bool schemas = s->engine->dialect->own.has_schema != NULL;
     AUTO(facts_free_p) struct facts *f = NULL;
-    int version;
+    int version = 0;
     store->own = (struct own_state){0};
     const char *wanted = schemas ? store->own_schema : NULL;
     if (inspect(s, wanted, TABLE_VERSION + 1, &f, e) < 0)
