@@ -23,9 +23,10 @@ test: all sanitized
 bench: all
 	@LAPSE=$(abspath $(BUILD)/lapse) /usr/bin/python3 -B bench/bench.py $(BENCH)
 
-# What the program itself knows better: the reference, and what the guide's examples print.
+# What the program itself knows better: the reference, and what the examples of the pages print.
 docs: all
 	@LAPSE=$(abspath $(BUILD)/lapse) /usr/bin/python3 -B tests/docs/test_docs.py --write
+	@LAPSE=$(abspath $(BUILD)/lapse) /usr/bin/python3 -B tests/contracts/test_pages.py --write
 
 setup:
 	@scripts/setup

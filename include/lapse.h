@@ -76,6 +76,8 @@ struct lapse_options {
     int print;             /* install: show the statements instead of running them */
     const char *grants;    /* install: show what this role needs instead of installing */
     const char *pause_for; /* pause: a duration like 2h; NULL: until resumed */
+    const char *page;      /* page_check: the file that should hold the page */
+    int html;              /* page_check: as HTML */
 };
 
 /* The contract against the live schema. Reads only. */
@@ -93,6 +95,14 @@ LAPSE_PUBLIC struct lapse_report *lapse_ack(const struct lapse_contract *c, cons
 /* A brake, kept in the database, on the one policy or scheduler named in o->policies; NULL: on everything. */
 LAPSE_PUBLIC struct lapse_report *lapse_pause(const struct lapse_contract *c, const struct lapse_options *o);
 LAPSE_PUBLIC struct lapse_report *lapse_resume(const struct lapse_contract *c, const struct lapse_options *o);
+
+/* The operators' page: what bounds each table, what prunes it, what can be relied on. From the contract
+ * alone: no database is asked. free() it. */
+enum lapse_page_form { LAPSE_PAGE_MARKDOWN, LAPSE_PAGE_HTML, LAPSE_PAGE_JSON };
+LAPSE_PUBLIC char *lapse_page(const struct lapse_contract *c, enum lapse_page_form form);
+/* Whether the file o->page holds that page; else the report says where they differ, and how to refresh it. */
+LAPSE_PUBLIC struct lapse_report *lapse_page_check(const struct lapse_contract *c,
+                                                   const struct lapse_options *o);
 
 /* The command that its JSON names; for reports of lapse_contract_load, which cannot know it. */
 LAPSE_PUBLIC void lapse_report_name(struct lapse_report *r, const char *command);

@@ -24,6 +24,8 @@ static const struct command commands[] = {
      OPTION_FILE | OPTION_JSON, cmd_ack},
     {"install", "", "Create or upgrade lapse's own tables.",
      OPTION_FILE | OPTION_JSON | OPTION_PRINT | OPTION_GRANTS, cmd_install},
+    {"contract", "", "Print the operators' page: what bounds each table, what prunes it, what to rely on.",
+     OPTION_FILE | OPTION_JSON | OPTION_HTML | OPTION_CHECK | OPTION_OUTPUT, cmd_contract},
     {"keys", "", "Print the reference of the contract's language, as Markdown.", 0, cmd_keys},
 };
 
@@ -38,12 +40,15 @@ static const struct option options[] = {
     {OPTION_FOR, 0, "for", "DURATION", "How long the brake is on, like 2h; without it until lapse resume."},
     {OPTION_PRINT, 0, "print", NULL, "Show the statements instead of running them."},
     {OPTION_GRANTS, 0, "grants", "ROLE", "Show the least that a role needs to sweep, instead of installing."},
+    {OPTION_HTML, 0, "html", NULL, "The page as one HTML file instead of Markdown."},
+    {OPTION_CHECK, 0, "check", "FILE", "Fail if this page is not what the contract says now."},
+    {OPTION_OUTPUT, 'o', "output", "FILE", "Write to this file instead of standard output."},
     {OPTION_HELP, 'h', "help", NULL, "Show help, of a command after its name."},
     {OPTION_VERSION, 'V', "version", NULL, "Show the version."},
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"init", "run", "purge", "explain", "contract", "status", "history"};
+static const char *const later[] = {"init", "run", "purge", "explain", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

@@ -19,6 +19,9 @@ enum option_bit {
     OPTION_PRINT = 1 << 16,
     OPTION_GRANTS = 1 << 17,
     OPTION_FOR = 1 << 18,
+    OPTION_HTML = 1 << 20,
+    OPTION_CHECK = 1 << 21,
+    OPTION_OUTPUT = 1 << 22,
 };
 struct option {
     enum option_bit bit;
@@ -43,6 +46,8 @@ struct call {
     unsigned given; /* the options that were there */
     const char *file, *now;
     const char *grants, *pause_for; /* NULL: not given */
+    const char **names;             /* the words after the command */
+    const char *page, *output;      /* contract */
     const char **names;             /* the words after the command */
     size_t n_names;
 };
@@ -80,6 +85,7 @@ void progress_free(struct progress *p);
 /* report.c: loads the contract, does the work, shows the report; the process's exit code. */
 typedef struct lapse_report *work_fn(const struct lapse_contract *contract,
                                      const struct lapse_options *options);
+int report_show(const struct call *call, struct lapse_report *report); /* and frees it */
 int report_on(const struct call *call, work_fn *work, struct lapse_options options);
 
 int cmd_check(const struct call *call);
@@ -89,6 +95,7 @@ int cmd_install(const struct call *call);
 int cmd_ack(const struct call *call);
 int cmd_pause(const struct call *call);
 int cmd_resume(const struct call *call);
+int cmd_contract(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif
