@@ -46,7 +46,6 @@ struct call {
     unsigned given; /* the options that were there */
     const char *file, *now;
     const char *grants, *pause_for; /* NULL: not given */
-    const char **names;             /* the words after the command */
     const char *page, *output;      /* contract */
     const char **names;             /* the words after the command */
     size_t n_names;
