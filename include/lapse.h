@@ -65,6 +65,8 @@ struct lapse_progress {
 struct lapse_options {
     const char *const *policies; /* only these, by name; NULL: all */
     size_t n_policies;
+    const char *const *key; /* explain: the row's key, a word per column of it */
+    size_t n_key;
     const char *now; /* an ISO time instead of the database's clock; a sweep refuses one that lies ahead */
     int strict;      /* check: tables that nothing names are errors */
     int sql;         /* plan: the statements too */
@@ -84,6 +86,9 @@ struct lapse_options {
 LAPSE_PUBLIC struct lapse_report *lapse_check(const struct lapse_contract *c, const struct lapse_options *o);
 /* What a sweep would delete now. Reads only. */
 LAPSE_PUBLIC struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lapse_options *o);
+/* Why one row (key) is, is not, or will be due under one policy (policies[0]). Reads only. */
+LAPSE_PUBLIC struct lapse_report *lapse_explain(const struct lapse_contract *c,
+                                                const struct lapse_options *o);
 /* One pass: deletes what is due. */
 LAPSE_PUBLIC struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct lapse_options *o);
 

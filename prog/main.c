@@ -13,6 +13,10 @@ static const struct command commands[] = {
      OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
     {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan},
+    {"explain", "POLICY KEY...",
+     "Say why a row is, is not, or will be due. KEY: a word per key column; after -- it may begin with a "
+     "dash.",
+     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_explain},
     {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},
     {"pause", "[POLICY|SCHEDULER]",
@@ -48,7 +52,7 @@ static const struct option options[] = {
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"init", "run", "purge", "explain", "status", "history"};
+static const char *const later[] = {"init", "run", "purge", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

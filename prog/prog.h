@@ -89,6 +89,7 @@ int report_on(const struct call *call, work_fn *work, struct lapse_options optio
 
 int cmd_check(const struct call *call);
 int cmd_plan(const struct call *call);
+int cmd_explain(const struct call *call);
 int cmd_sweep(const struct call *call);
 int cmd_install(const struct call *call);
 int cmd_ack(const struct call *call);

@@ -336,6 +336,7 @@ static void copy_due(struct work *w, struct report_policy *rp, const struct plan
     struct cutoff *cutoffs = arena_alloc(a, (p->n_cutoffs + 1) * sizeof(*cutoffs));
     for (size_t i = 0; i < p->n_cutoffs; i++) {
         cutoffs[i] = p->cutoffs[i];
+        cutoffs[i].when = NULL; /* the plan's own */
         cutoffs[i].value = p->cutoffs[i].value ? arena_strdup(a, p->cutoffs[i].value) : NULL;
     }
     rp->cutoffs = cutoffs;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "contract.h"
+#include "explain.h"
 #include "sweep.h"
 
 /* One policy in the report of plan or sweep. Texts live in the report's arena. */
@@ -49,7 +50,15 @@ struct report_fact {
     size_t n;
 };
 
-enum report_kind { REPORT_MISTAKES, REPORT_CHECK, REPORT_PLAN, REPORT_SWEEP, REPORT_WORDS, REPORT_ERROR };
+enum report_kind {
+    REPORT_MISTAKES,
+    REPORT_CHECK,
+    REPORT_PLAN,
+    REPORT_SWEEP,
+    REPORT_EXPLAIN,
+    REPORT_WORDS,
+    REPORT_ERROR
+};
 struct report {
     struct arena *arena; /* owns everything but the contract */
     enum report_kind kind;
@@ -67,7 +76,8 @@ struct report {
     const char *words;         /* REPORT_WORDS: for people, whole lines … */
     struct report_fact *facts; /* … and the same for machines */
     size_t n_facts;
-    const char **remarks; /* things worth saying once: "no history is kept", … */
+    const struct explanation *explanation; /* REPORT_EXPLAIN; NULL: the policy's entry says why not */
+    const char **remarks;                  /* things worth saying once: "no history is kept", … */
     size_t n_remarks;
     int64_t duration_us;
 };

@@ -2,13 +2,11 @@
  *
  * The swept row is always called `this`; rows joined to it get names that no contract is likely to use.
  * Values are always parameters. */
-#include "sql.h"
+#include "sql_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define THIS "this"
 
 /* --- parameters and names ------------------------------------------------------------------------- */
 
@@ -118,16 +116,6 @@ static void from(struct stmt *s, const struct dialect *d, const struct table *t,
 }
 
 /* --- expressions --------------------------------------------------------------------------------------- */
-
-struct writer {
-    struct stmt *s;
-    const struct dialect *d;
-    instant now;
-    int aliases;               /* handed out so far */
-    const struct node *picked; /* not NULL: the rows asked about are those of its set */
-};
-
-enum { ALIAS_SIZE = 24 };
 
 static const char *new_alias(struct writer *w, char buf[ALIAS_SIZE])
 {
@@ -868,16 +856,29 @@ static void kid_sets(struct writer *w, const struct node *parent)
     }
 }
 
+void sql_of_node(struct writer *w, const struct node *n, const struct node *parent)
+{
+    const struct table *t = n->table;
+    if (n->set >= 0)
+        within(w->s, w->d, THIS, t->key, t->n_key, n, t->key);
+    else
+        within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+}
+
+void sql_sets(struct writer *w, const struct plan *p)
+{
+    add(w->s, "WITH RECURSIVE ");
+    root_sets(w, p);
+    kid_sets(w, &p->root);
+}
+
 /* "this row of table t goes": an OR over every node of that table. Returns whether anything was written. */
 static bool goes(struct writer *w, const struct node *n, const struct node *parent, const struct table *t,
                  bool begun)
 {
     if (n->table == t) {
         add(w->s, begun ? " OR " : "");
-        if (n->set >= 0)
-            within(w->s, w->d, THIS, t->key, t->n_key, n, t->key);
-        else
-            within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+        sql_of_node(w, n, parent);
         begun = true;
     }
     for (size_t i = 0; i < n->n_kids; i++)
@@ -955,9 +956,7 @@ static bool detached(struct writer *w, const struct plan *p, const struct node *
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
-    add(s, "WITH RECURSIVE ");
-    root_sets(&w, p);
-    kid_sets(&w, &p->root);
+    sql_sets(&w, p);
     add(s, "\nSELECT ");
     for (size_t i = 0; i < p->n_slots; i++) {
         add(s, "(SELECT count(*)");
@@ -1084,4 +1083,37 @@ void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, con
     add(s, " WHERE ");
     expression(&w, THIS, is);
     add(s, " LIMIT 1");
+}
+
+/* --- lent to other files
+ * ------------------------------------------------------------------------------------------- */
+
+struct writer sql_writer(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    return writer_for(s, d, p);
+}
+
+const char *sql_alias(struct writer *w, char buf[ALIAS_SIZE])
+{
+    return new_alias(w, buf);
+}
+
+void sql_from(struct writer *w, const struct table *t, const char *alias)
+{
+    from(w->s, w->d, t, alias);
+}
+
+void sql_expression(struct writer *w, const char *alias, const struct expr *x)
+{
+    expression(w, alias, x);
+}
+
+void sql_join(struct writer *w, const struct join *j, const char *child, const char *parent)
+{
+    join_columns(w, j, child, parent);
+}
+
+void sql_newest_first(struct writer *w, const char *alias, const struct expr *x)
+{
+    newest_first(w, alias, x);
 }

@@ -151,6 +151,14 @@ void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* One row: null_time, unreadable_time, held, waiting. */
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* A row per row that fits the key, two at most: its columns, its times (microseconds or NULL), its verdicts
+ * (1, 0 or NULL). */
+void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct inquiry *q);
+/* Its place among the rows of its group, the newest is 1, and how many they are; no row: it is not ranked. */
+void sql_rank_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key);
+/* Rows that make it wait: their key, and the number of all of them. */
+void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key,
+                   const struct wait *w, int64_t most);
 void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
                 int64_t most);
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);

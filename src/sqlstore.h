@@ -54,6 +54,8 @@ int sqlstore_count(struct store *s, const struct plan *p, struct due *ret, struc
 int sqlstore_probe(struct store *s, const struct plan *p, bool *ret, struct err *e);
 int sqlstore_size(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
 int sqlstore_remaining(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
+int sqlstore_judge_row(struct store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
+                       struct err *e);
 void sqlstore_explain(struct store *s, const struct plan *p, struct text *out);
 int sqlstore_begin(struct store *s, const struct plan *p, struct err *e);
 int sqlstore_slice(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
@@ -73,6 +75,6 @@ extern const struct own_ops sqlown; /* sqlown.c */
     .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
     .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
     .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
-    .rollback = sqlstore_rollback, .own = &sqlown
+    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .own = &sqlown
 
 #endif

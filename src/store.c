@@ -154,3 +154,20 @@ void due_release(struct due *d)
     free(d->detached);
     *d = (struct due){0};
 }
+
+void answer_release(struct answer *a)
+{
+    rows_release(&a->row);
+    for (size_t i = 0; i < a->n_waits; i++)
+        rows_release(&a->waits[i].keys);
+    free(a->waits);
+    due_release(&a->goes);
+    free(a->times);
+    free(a->verdicts);
+    *a = (struct answer){0};
+}
+
+const struct table *wait_table(const struct wait *w)
+{
+    return w->rows ? w->rows->table : w->node->table;
+}

@@ -66,6 +66,56 @@ struct disorder {
     char one[64], other[64];
 };
 
+/* Rows that make a row of the plan wait. */
+enum wait_kind {
+    WAIT_AFTER,  /* any of `rows`, one of the node's after */
+    WAIT_WITH,   /* the node's own rows that are outside its where */
+    WAIT_BELOW,  /* rows below the node's, by grow[at], that are outside grow_where[at] */
+    WAIT_SOURCE, /* the row's own source, whether it matches or not */
+};
+struct wait {
+    enum wait_kind kind;
+    const struct node *node, *parent; /* parent NULL: the root */
+    size_t at;
+    const struct expr *rows; /* WAIT_AFTER, WAIT_SOURCE: EXPR_EXISTS; else NULL */
+};
+const struct table *wait_table(const struct wait *w); /* whose rows they are */
+
+/* One row asked after, by its key: what it holds, conditions as the engine judges them, what it waits for,
+ * what would go with it. */
+struct inquiry {
+    const struct expr *key; /* which row of the swept table */
+    const struct column **columns;
+    size_t n_columns;
+    const struct time_column *times;
+    size_t n_times;
+    const struct expr **asked;
+    size_t n_asked;
+    const struct wait *waits;
+    size_t n_waits;
+    int64_t most; /* so many rows of each wait are named */
+    bool rank;    /* its place in its group, where the plan ranks rows */
+    bool goes;    /* what would go with it, whether it is due or not */
+};
+enum verdict { VERDICT_FALSE, VERDICT_TRUE, VERDICT_UNKNOWN };
+struct answer {
+    size_t found;    /* 0: there is no such row; 2: the key fits several, nothing else is said */
+    struct rows row; /* its columns as stored */
+    struct answer_time {
+        bool usable; /* false: NULL, or no instant that can be reckoned with */
+        instant at;
+    } * times;
+    enum verdict *verdicts; /* per asked */
+    struct answer_wait {
+        struct rows keys; /* of the first rows; none where their table has no key */
+        int64_t total;
+    } * waits;
+    size_t n_waits;
+    int64_t rank, ranked; /* the newest is 1, of so many; 0: it is not ranked */
+    struct due goes;      /* gone and detached */
+};
+void answer_release(struct answer *a);
+
 enum {
     SLICE_ALL = 5000,   /* batch: null: one transaction, in slices of so many rows */
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
@@ -105,6 +155,9 @@ struct store_ops {
     int (*size)(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
     /* How many due rows there are, counting at most `most` (they may be locked by others). */
     int (*remaining)(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
+    /* One consistent look at one row, in a transaction that cannot write. */
+    int (*judge_row)(struct store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
+                     struct err *e);
     /* The statements, for people: appended to out. */
     void (*explain)(struct store *s, const struct plan *p, struct text *out);
 

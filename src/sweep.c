@@ -579,17 +579,22 @@ static void settle_fuse(struct run *r)
     end(r, OUTCOME_FAILED, &e);
 }
 
-/* While the source is empty nothing is an orphan, so the sweep found an early end: that must be said. */
+/* While the source is empty nothing is an orphan, so the sweep found an early end: that must be said. Asked
+ * twice, because to a reading that waited for it a table that was truncated and filled again looks empty. */
 static void look_at_source(struct run *r)
 {
     const struct expr any = {.kind = EXPR_TRUE};
     const struct plan *p = r->plan;
     struct slice none = {0};
-    bool has = true;
+    bool has = true, asked = false;
     while (!r->finished && p->source_needed) {
         struct err e = ERR_INIT;
         if (r->store->ops->has_value(r->store, p->source, &any, &has, &e) < 0) {
             recover(r, &none, &e);
+            continue;
+        }
+        if (!has && !asked) {
+            asked = true;
             continue;
         }
         if (!has) {
