@@ -101,6 +101,9 @@ LAPSE_PUBLIC struct lapse_report *lapse_ack(const struct lapse_contract *c, cons
 LAPSE_PUBLIC struct lapse_report *lapse_pause(const struct lapse_contract *c, const struct lapse_options *o);
 LAPSE_PUBLIC struct lapse_report *lapse_resume(const struct lapse_contract *c, const struct lapse_options *o);
 
+/* A contract drafted from the tables of a database: the report's text is the file. Reads only. */
+LAPSE_PUBLIC struct lapse_report *lapse_draft(const char *dsn);
+
 /* The operators' page: what bounds each table, what prunes it, what can be relied on. From the contract
  * alone: no database is asked. free() it. */
 enum lapse_page_form { LAPSE_PAGE_MARKDOWN, LAPSE_PAGE_HTML, LAPSE_PAGE_JSON };

@@ -9,13 +9,13 @@
 #include "prog.h"
 
 static const struct command commands[] = {
+    {"init", "DSN", "Look at a database and draft a contract for it. Writes nothing to it.",
+     OPTION_OUTPUT | OPTION_JSON, cmd_init},
     {"check", "", "Hold the contract against the live schema and say what does not fit.",
      OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
     {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan},
-    {"explain", "POLICY KEY...",
-     "Say why a row is, is not, or will be due. KEY: a word per key column; after -- it may begin with a "
-     "dash.",
+    {"explain", "POLICY KEY...", "Say why a row is, is not, or will be due; KEY has a word per key column.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_explain},
     {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},
@@ -52,7 +52,7 @@ static const struct option options[] = {
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"init", "run", "purge", "status", "history"};
+static const char *const later[] = {"run", "purge", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

@@ -46,7 +46,7 @@ struct call {
     unsigned given; /* the options that were there */
     const char *file, *now;
     const char *grants, *pause_for; /* NULL: not given */
-    const char *page, *output;      /* contract */
+    const char *page, *output;      /* contract, init */
     const char **names;             /* the words after the command */
     size_t n_names;
 };
@@ -95,6 +95,7 @@ int cmd_install(const struct call *call);
 int cmd_ack(const struct call *call);
 int cmd_pause(const struct call *call);
 int cmd_resume(const struct call *call);
+int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
 int cmd_keys(const struct call *call);
 

@@ -547,8 +547,8 @@ static int suggest_tables(struct store *s, const struct facts *facts, const stru
     return 0;
 }
 
-static int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
-                      struct err *e)
+int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
+               struct err *e)
 {
     struct asking a = {.plan = plan, .store = s, .thorough = thorough, .findings = findings};
     check_plan(plan, thorough, findings);
@@ -600,12 +600,16 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
 int check_coverage(const struct contract *c, struct store *s, bool strict, struct findings *findings,
                    struct err *e)
 {
+    AUTO(facts_free_p) struct facts *names = NULL;
     AUTO(facts_free_p) struct facts *f = NULL;
-    struct table_names none = {0};
+    struct table_names none = {0}, open = {0};
     struct table_name *tables = NULL;
     size_t n = 0;
     /* Facts about no table still say how the engine matches names. */
-    if (s->ops->inspect(s, &none, &f, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+    if (s->ops->inspect(s, &none, &names, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+        return -1;
+    coverage_open(c, names, tables, n, findings->arena, &open);
+    if (s->ops->inspect(s, &open, &f, e))
         return -1;
     coverage_judge(c, f, tables, n, strict, findings);
     return 0;

@@ -29,6 +29,10 @@ struct needs {
 void needs_add(struct needs *all, const struct plan *p);
 void needs_settle(struct needs *all); /* after the last plan */
 
+/* What check_policy does once there is a plan. */
+int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
+               struct err *e);
+
 /* The pure half of check_policy: foreign keys into tables that lose rows, indexes, privileges, kinds, hidden
  * rows. */
 void check_plan(const struct plan *p, bool thorough, struct findings *findings);

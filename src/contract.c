@@ -175,10 +175,16 @@ static void check_own_name(struct reader *r, const struct node *key)
         mistakes_add(r->mistakes, key->at, "a name in '%s' is empty or holds a control character", r->key);
 }
 
+/* A key with nothing behind it: a draft in which all is still to be decided. check says that it is empty. */
+static bool is_left_empty(const struct node *n)
+{
+    return n->kind == NODE_SCALAR && !n->quoted && !n->broken && !*n->text;
+}
+
 static void read_unbounded(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct unbounded *list = NULL;
-    if (!reader_map(r, n, "a map of tables and reasons"))
+    if (is_left_empty(n) || !reader_map(r, n, "a map of tables and reasons"))
         return;
     for (size_t i = 0; i < n->n_pairs; i++) {
         const struct pair *p = &n->pairs[i];
@@ -420,7 +426,7 @@ static void read_purges(struct reader *r, const struct node *n, void *field, siz
 static void read_policies(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct policy *list = NULL;
-    if (!reader_map(r, n, "a map of policies"))
+    if (is_left_empty(n) || !reader_map(r, n, "a map of policies"))
         return;
     for (size_t i = 0; i < n->n_pairs; i++) {
         check_own_name(r, n->pairs[i].key);

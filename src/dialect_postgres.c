@@ -481,6 +481,7 @@ const struct dialect dialect_postgres = {
     .like = postgres_like,
     .prefix = postgres_prefix,
     .lock = postgres_lock,
+    .once = " AS MATERIALIZED ",
     .nulls_last = " NULLS LAST",
     .locks_rows = true,
     .now = bind_instant,

@@ -316,6 +316,7 @@ const struct dialect dialect_sqlite = {
     .like = like,
     .prefix = prefix,
     .lock = lock,
+    .once = " AS ",
     .nulls_last = "",
     .now_is_text =
         "it is a text like '2026-11-16 04:54:14.123' here: write unixepoch(:now), or unixepoch(:now) * 1000",

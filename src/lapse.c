@@ -177,6 +177,8 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
     w->report->findings.arena = w->report->arena;
     for (size_t i = 0; i < c->contract->n_policies; i++)
         w->selected += selected(w, &c->contract->policies[i]);
+    if (!c->contract->n_policies && kind != REPORT_CHECK) /* check has a finding for it */
+        work_remark(w, "the contract has no policies: nothing is bounded by it");
     return 0;
 }
 

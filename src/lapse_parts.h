@@ -4,6 +4,7 @@
 #define LAPSE_LAPSE_PARTS_H
 
 #include "check.h"
+#include "draft.h"
 #include "lapse.h"
 #include "report.h"
 

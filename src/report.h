@@ -50,6 +50,16 @@ struct report_fact {
     size_t n;
 };
 
+/* One finding of init: a policy drafted for a table, or what the table has instead. */
+struct report_drafted {
+    const char *table;
+    const char *found;  /* "expires", "ended", "age", "bounded", "owned", "nothing" */
+    const char *policy; /* drafted for it, or the one its rows go with; NULL: none */
+    bool certain;       /* it stands in the draft as it is */
+    const char **why, **decide;
+    size_t n_why, n_decide;
+};
+
 enum report_kind {
     REPORT_MISTAKES,
     REPORT_CHECK,
@@ -57,6 +67,7 @@ enum report_kind {
     REPORT_SWEEP,
     REPORT_EXPLAIN,
     REPORT_WORDS,
+    REPORT_DRAFT,
     REPORT_ERROR
 };
 struct report {
@@ -76,6 +87,9 @@ struct report {
     const char *words;         /* REPORT_WORDS: for people, whole lines … */
     struct report_fact *facts; /* … and the same for machines */
     size_t n_facts;
+    const char *draft; /* REPORT_DRAFT: the contract as text */
+    struct report_drafted *drafted;
+    size_t n_drafted;
     const struct explanation *explanation; /* REPORT_EXPLAIN; NULL: the policy's entry says why not */
     const char **remarks;                  /* things worth saying once: "no history is kept", … */
     size_t n_remarks;

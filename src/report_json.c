@@ -324,6 +324,32 @@ static void put_findings(json_t *to, const struct report *r)
     json_object_set_new(to, "findings", list);
 }
 
+static json_t *texts_json(const char **texts, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, text_json(texts[i]));
+    return list;
+}
+
+static void put_draft(json_t *to, const struct report *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->n_drafted; i++) {
+        const struct report_drafted *d = &r->drafted[i];
+        json_t *entry = json_object();
+        put_text(entry, "table", d->table);
+        put_text(entry, "found", d->found);
+        put_text(entry, "policy", d->policy);
+        json_object_set_new(entry, "certain", json_boolean(d->certain));
+        json_object_set_new(entry, "why", texts_json(d->why, d->n_why));
+        json_object_set_new(entry, "decide", texts_json(d->decide, d->n_decide));
+        json_array_append_new(list, entry);
+    }
+    json_object_set_new(to, "tables", list);
+    put_text(to, "draft", r->draft);
+}
+
 static void put_mistakes(json_t *to, const struct report *r)
 {
     json_t *list = json_array();
@@ -374,6 +400,8 @@ void report_json(const struct report *r, FILE *out)
         put_mistakes(whole, r);
     else if (r->kind == REPORT_CHECK)
         put_findings(whole, r);
+    else if (r->kind == REPORT_DRAFT)
+        put_draft(whole, r);
     else if (r->kind == REPORT_PLAN || r->kind == REPORT_SWEEP)
         put_policies(whole, r);
     else if (r->kind == REPORT_EXPLAIN)

@@ -372,6 +372,8 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
         show_sweep(&v, r);
     else if (r->kind == REPORT_WORDS && r->words)
         fputs(clean(&v, r->words), out);
+    else if (r->kind == REPORT_DRAFT && r->draft)
+        fputs(r->draft, out);
     else if (r->kind == REPORT_EXPLAIN)
         show_explain(&v, r);
     for (size_t i = 0; i < r->n_remarks; i++)

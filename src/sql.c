@@ -282,15 +282,15 @@ static void groups_of_picked(struct writer *w, const char *row, const struct ran
     }
 }
 
-/* The key is one of those numbered beyond so many in their group. */
-static void beyond_in_group(struct writer *w, const char *alias, const struct expr *x, const char *row,
-                            const char *list)
+/* The keys of all rows numbered beyond so many in their group. */
+static void numbered_beyond(struct writer *w, const char *alias, const struct expr *x)
 {
+    char row[ALIAS_SIZE], list[ALIAS_SIZE];
     struct stmt *s = w->s;
     const struct table *t = x->table;
-    add(s, t->n_key > 1 ? "(" : "");
-    columns(s, w->d, alias, t->key, t->n_key);
-    add(s, t->n_key > 1 ? ") IN (SELECT " : " IN (SELECT ");
+    new_alias(w, row);
+    new_alias(w, list);
+    add(s, "SELECT ");
     columns(s, w->d, list, t->key, t->n_key);
     add(s, " FROM (SELECT ");
     columns(s, w->d, row, t->key, t->n_key);
@@ -305,38 +305,55 @@ static void beyond_in_group(struct writer *w, const char *alias, const struct ex
         groups_of_picked(w, row, x->ranking);
     text_addf(&s->sql, ") AS %s WHERE %s.lapse_n > ", list, list);
     sql_bind_integer(s, w->d, x->ranking->rows);
-    add(s, ")");
 }
 
-/* The row is not in the list of the newest: a join with a short list, wherever the engine holds it. NOT IN
- * would search a list beyond PostgreSQL's work_mem from its beginning for every row. */
-static void beyond_in_all(struct writer *w, const char *alias, const struct expr *x, const char *row,
-                          const char *list)
+/* The keys of the newest rows of all. */
+static void newest_of_all(struct writer *w, const struct expr *x)
 {
+    char row[ALIAS_SIZE];
     struct stmt *s = w->s;
-    const struct table *t = x->table;
-    add(s, "NOT EXISTS (SELECT 1 FROM (SELECT ");
-    columns(s, w->d, row, t->key, t->n_key);
-    from(s, w->d, t, row);
+    new_alias(w, row);
+    add(s, "SELECT ");
+    columns(s, w->d, row, x->table->key, x->table->n_key);
+    from(s, w->d, x->table, row);
     add(s, " WHERE ");
     expression(w, row, x->kids[0]);
     newest_first(w, row, x);
     add(s, " LIMIT ");
     sql_bind_integer(s, w->d, x->ranking->rows);
-    text_addf(&s->sql, ") AS %s WHERE ", list);
-    join_columns(w, &(struct join){t->key, t->key, t->n_key}, list, alias);
-    add(s, ")");
 }
 
+/* In groups: the row is one of those beyond. Else it is not in the short list of the newest; NOT IN would
+ * search a list beyond PostgreSQL's work_mem from its beginning for every row. Either is worked out once:
+ * where few rows are expected outside, an engine would do it again for each of them. */
 static void beyond_newest(struct writer *w, const char *alias, const struct expr *x)
 {
-    char row[ALIAS_SIZE], list[ALIAS_SIZE];
-    new_alias(w, row);
+    char found[ALIAS_SIZE], list[ALIAS_SIZE];
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    bool grouped = x->ranking->n_per > 0;
+    new_alias(w, found);
     new_alias(w, list);
-    if (x->ranking->n_per)
-        beyond_in_group(w, alias, x, row, list);
+    if (grouped) {
+        add(s, t->n_key > 1 ? "(" : "");
+        columns(s, w->d, alias, t->key, t->n_key);
+        add(s, t->n_key > 1 ? ") IN (" : " IN (");
+    } else {
+        add(s, "NOT EXISTS (SELECT 1 FROM (");
+    }
+    text_addf(&s->sql, "WITH %s%s(", found, w->d->once);
+    if (grouped)
+        numbered_beyond(w, alias, x);
     else
-        beyond_in_all(w, alias, x, row, list);
+        newest_of_all(w, x);
+    add(s, ") SELECT ");
+    columns(s, w->d, found, t->key, t->n_key);
+    text_addf(&s->sql, " FROM %s)", found);
+    if (grouped)
+        return;
+    text_addf(&s->sql, " AS %s WHERE ", list);
+    join_columns(w, &(struct join){t->key, t->key, t->n_key}, list, alias);
+    add(s, ")");
 }
 
 static void expression(struct writer *w, const char *alias, const struct expr *x)

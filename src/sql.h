@@ -64,6 +64,8 @@ struct dialect {
     void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
     bool locks_rows; /* false: a transaction that writes keeps all others out, nothing is locked by row */
     const char
+        *once; /* WITH x AS: what is worked out once, however often it is looked at: " AS MATERIALIZED " */
+    const char
         *nulls_last; /* what sends NULLs to the end of a descending order: " NULLS LAST"; "": they are */
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);

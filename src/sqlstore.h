@@ -46,6 +46,8 @@ void sql_store_release(struct sql_store *s); /* the sets */
 int sqlstore_accepts(struct store *s, const struct plan *p, struct err *e);
 int sqlstore_sample(struct store *s, const struct plan *p, size_t time, struct time_sample *ret,
                     struct err *e);
+int sqlstore_look(struct store *s, const struct table *t, const struct column *const *columns, size_t n,
+                  struct rows *ret, bool *ret_whole, struct err *e);
 int sqlstore_disorder(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
                       struct err *e);
 int sqlstore_has_value(struct store *s, const struct table *t, const struct expr *is, bool *ret,
@@ -71,9 +73,9 @@ void sqlstore_rollback(struct store *s);
 extern const struct own_ops sqlown; /* sqlown.c */
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
-    .has_value = sqlstore_has_value, .count = sqlstore_count, .probe = sqlstore_probe,                       \
-    .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
-    .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
+    .look = sqlstore_look, .has_value = sqlstore_has_value, .count = sqlstore_count,                         \
+    .probe = sqlstore_probe, .remaining = sqlstore_remaining, .size = sqlstore_size,                         \
+    .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,  \
     .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
     .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .own = &sqlown
 

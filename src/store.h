@@ -121,6 +121,9 @@ enum {
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
 };
 
+/* Whether a count of the unit since 1970 lies in 1990 to 2100. */
+bool time_is_plausible(int64_t count, int64_t unit_us);
+
 struct store;
 struct store_ops {
     const char *scheme; /* "sqlite", "postgresql", "mariadb" */
@@ -144,6 +147,10 @@ struct store_ops {
     int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
     int (*disorder)(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
                     struct err *e);
+    /* Values of some columns as they are, long texts cut, from a few rows of the table; *ret_whole: it has no
+     * others. ret is {0}. Never reads much of a large table. */
+    int (*look)(struct store *s, const struct table *t, const struct column *const *columns, size_t n,
+                struct rows *ret, bool *ret_whole, struct err *e);
     /* Is there a row of the table with this column value? */
     int (*has_value)(struct store *s, const struct table *t, const struct expr *is, bool *ret, struct err *e);
 
