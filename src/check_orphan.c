@@ -20,6 +20,18 @@ static void check_own_source(const struct survey *s)
                  p->source->print);
 }
 
+/* What its siblings hold would count as gone. The whole table holds all of it. */
+static void check_whole_source(const struct survey *s)
+{
+    const struct plan *p = s->plan;
+    if (p->source->part_of)
+        findings_add(s->findings, FINDING_ERROR, p->policy->name, source_place(p),
+                     arena_printf(s->findings->arena, "name the whole table: %s", p->source->part_of),
+                     "the source %s is a part of %s: rows whose source is in another part would pass for "
+                     "orphans",
+                     p->source->print, p->source->part_of);
+}
+
 static void check_source_index(const struct survey *s)
 {
     const struct plan *p = s->plan;
@@ -69,6 +81,7 @@ void check_orphan(const struct survey *s)
     if (!p->source)
         return;
     check_own_source(s);
+    check_whole_source(s);
     if (p->policy->orphan->when == ORPHAN_NEVER)
         findings_add(s->findings, FINDING_NOTE, p->policy->name, source_place(p), "",
                      "delete_when: never: nothing is ever due");

@@ -128,11 +128,20 @@ static void show_lines(const struct screen *v, const struct report *r, const str
         grid_print(v, &g);
 }
 
+/* Two columns outside `rows` are one reason. */
+static bool said_before(const struct explanation *x, size_t line)
+{
+    for (size_t i = 0; i < line; i++)
+        if (x->lines[i].reason && strcmp(x->lines[i].reason, x->lines[line].reason) == 0)
+            return true;
+    return false;
+}
+
 static const char *headline(const struct screen *v, const struct report *r, const struct explanation *x)
 {
     AUTO(text_release) struct text why = {0};
     for (size_t i = 0; i < x->n_lines; i++)
-        if (x->lines[i].reason && !strstr(text_str(&why), x->lines[i].reason))
+        if (x->lines[i].reason && !said_before(x, i))
             list_add(&why, clean(v, x->lines[i].reason));
     switch (x->kind) {
     case DUE_NOW:

@@ -42,6 +42,13 @@ void store_close_p(struct store **s)
     *s = NULL;
 }
 
+bool time_is_plausible(int64_t count, int64_t unit_us)
+{
+    const int64_t from_s = INT64_C(631152000), to_s = INT64_C(4102444800); /* 1990 to 2100 */
+    int64_t per_s = US_PER_S / unit_us;
+    return count >= from_s * per_s && count < to_s * per_s;
+}
+
 void rows_release(struct rows *r)
 {
     arena_free(r->arena);

@@ -3,7 +3,7 @@
 #ifndef LAPSE_STORE_H
 #define LAPSE_STORE_H
 
-#include "plan.h"
+#include "own.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
 struct rows {
@@ -121,6 +121,9 @@ enum {
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
 };
 
+/* Whether a count of the unit since 1970 lies in 1990 to 2100. */
+bool time_is_plausible(int64_t count, int64_t unit_us);
+
 struct store;
 struct store_ops {
     const char *scheme; /* "sqlite", "postgresql", "mariadb" */
@@ -144,6 +147,10 @@ struct store_ops {
     int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
     int (*disorder)(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
                     struct err *e);
+    /* Values of some columns as they are, long texts cut, from a few rows of the table; *ret_whole: it has no
+     * others. ret is {0}. Never reads much of a large table. */
+    int (*look)(struct store *s, const struct table *t, const struct column *const *columns, size_t n,
+                struct rows *ret, bool *ret_whole, struct err *e);
     /* Is there a row of the table with this column value? */
     int (*has_value)(struct store *s, const struct table *t, const struct expr *is, bool *ret, struct err *e);
 
@@ -151,6 +158,8 @@ struct store_ops {
     int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
     /* Is anything due? One indexed probe. */
     int (*probe)(struct store *s, const struct plan *p, bool *ret, struct err *e);
+    /* How many rows the policy's own table has, due or not. */
+    int (*size)(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
     /* How many due rows there are, counting at most `most` (they may be locked by others). */
     int (*remaining)(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
     /* One consistent look at one row, in a transaction that cannot write. */
@@ -176,9 +185,13 @@ struct store_ops {
     int (*undo)(struct store *s, struct err *e);
     int (*commit)(struct store *s, struct err *e);
     void (*rollback)(struct store *s);
+
+    const struct own_ops *own; /* lapse's own tables */
 };
 struct store {
     const struct store_ops *ops;
+    const char *own_schema; /* where lapse's own tables belong; NULL: where names are found. Borrowed */
+    struct own_state own;   /* as own->look found them; nothing before */
 };
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */

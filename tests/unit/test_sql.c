@@ -90,6 +90,10 @@ static void write_slice(struct writing *w)
     const struct cursor start = {0};
     sql_pick(&w->s, w->d, w->plan, &start, 100);
     written(w, "pick");
+    if (w->plan->source_locked) {
+        sql_lock_source(&w->s, w->d, w->plan);
+        written(w, "lock source");
+    }
     if (w->plan->judge_again) {
         sql_judge(&w->s, w->d, w->plan);
         written(w, "judge");
@@ -900,6 +904,82 @@ static const struct {
      " this.\"b\") > (?2{7}, ?3{x})\n"
      "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
      "LIMIT ?4{100}"},
+    {"table: jobs, orphan: { of: 'part(step_id, label)', by: [ok, code], matching: { nr: 1 }, delete_when: deleted_or_unmatched }, age: at_ms, keep: 1h",
+     write_slice,
+     /* PostgreSQL */
+     "pick: SELECT this.\"id\", this.\"ok\", this.\"code\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" < $1{1718449200000}::bigint) AND (this.\"ok\" IS NOT NULL AND this.\"code\" IS NOT"
+     " NULL AND NOT EXISTS (SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE lapse_1.\"step_id\" ="
+     " this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = $2{1}::integer) AND EXISTS"
+     " (SELECT 1 FROM \"public\".\"part\" AS lapse_2)))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $3{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "lock source: SELECT count(*) FROM (SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE"
+     " (lapse_1.\"step_id\", lapse_1.\"label\") IN (SELECT * FROM unnest($1{set 0.1}::integer[], $2{set"
+     " 0.2}::text[])) FOR SHARE OF lapse_1) AS lapse_rows\n"
+     "judge: SELECT this.\"id\", this.\"ok\", this.\"code\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND ((this.\"at_ms\" < $2{1718449200000}::bigint) AND (this.\"ok\" IS NOT NULL AND this.\"code\" IS NOT"
+     " NULL AND NOT EXISTS (SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE lapse_1.\"step_id\" ="
+     " this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = $3{1}::integer) AND EXISTS"
+     " (SELECT 1 FROM \"public\".\"part\" AS lapse_2)))\n"
+     "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
+     /* SQLite */
+     "pick: SELECT this.\"id\", this.\"ok\", this.\"code\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND (this.\"ok\" IS"
+     " NOT NULL AND this.\"code\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"part\" AS lapse_1 WHERE"
+     " lapse_1.\"step_id\" = this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = ?2{1}) AND"
+     " EXISTS (SELECT 1 FROM main.\"part\" AS lapse_2)))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?3{100}\n"
+     "lock source: SELECT count(*) FROM (SELECT 1 FROM main.\"part\" AS lapse_1 WHERE (lapse_1.\"step_id\","
+     " lapse_1.\"label\") IN (SELECT c1, c2 FROM temp.lapse_set_0)) AS lapse_rows\n"
+     "judge: SELECT this.\"id\", this.\"ok\", this.\"code\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND (this.\"ok\" IS NOT"
+     " NULL AND this.\"code\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"part\" AS lapse_1 WHERE"
+     " lapse_1.\"step_id\" = this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = ?2{1}) AND"
+     " EXISTS (SELECT 1 FROM main.\"part\" AS lapse_2)))\n"
+     "delete: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+    {"table: jobs, orphan: { of: step(id), by: ok, allow_empty: true }, keep: now, hold: { ok: 0 }",
+     write_counts,
+     /* PostgreSQL */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", NULL FROM \"public\".\"jobs\" AS this"
+     " WHERE ((this.\"ok\" = $1{0}::integer) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1"
+     " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     " lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE FALSE),\n"
+     "count(*) FILTER (WHERE NOT (TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+     " \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT ((this.\"ok\" ="
+     " $1{0}::integer) IS NOT TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+     " \"public\".\"step\" AS lapse_2 WHERE lapse_2.\"id\" = this.\"ok\")) AND (this.\"ok\" = $2{0}::integer)"
+     " IS NOT TRUE AND FALSE)\n"
+     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     /* SQLite */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", NULL FROM main.\"jobs\" AS this WHERE"
+     " ((this.\"ok\" = ?1{0}) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+     " main.\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE FALSE),\n"
+     "count(*) FILTER (WHERE NOT (TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"step\" AS"
+     " lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT ((this.\"ok\" = ?1{0}) IS NOT TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"step\" AS"
+     " lapse_2 WHERE lapse_2.\"id\" = this.\"ok\")) AND (this.\"ok\" = ?2{0}) IS NOT TRUE AND FALSE)\n"
+     " FROM main.\"jobs\" AS this WHERE TRUE"},
     /* clang-format on */
 };
 
