@@ -326,7 +326,8 @@ static const char tables_sql[] =
     "        FROM pg_catalog.pg_inherits i"
     "        JOIN pg_catalog.pg_class up ON up.oid = i.inhparent"
     "        JOIN pg_catalog.pg_namespace un ON un.oid = up.relnamespace"
-    "        WHERE i.inhrelid = c.oid AND i.inhseqno = 1) "
+    "        WHERE i.inhrelid = c.oid AND i.inhseqno = 1),"
+    "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'INSERT') "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -365,6 +366,7 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
         .print = keep(f->arena, cell(r, row, 11)),
         .bare = is_true(cell(r, row, 12)),
         .part_of = keep(f->arena, cell(r, row, 13)),
+        .may_insert = is_true(cell(r, row, 14)),
     };
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(*f->tables));
     f->tables[f->n_tables++] = t;

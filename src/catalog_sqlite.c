@@ -505,7 +505,7 @@ static struct table *push_table(struct facts *f, const struct value *v)
     t->name = copy(f, &v[TAB_NAME]);
     t->kind = kind_of(v[TAB_KIND].text);
     t->print = print_name(f, t->name);
-    t->may_select = t->may_delete = t->may_update = true;
+    t->may_select = t->may_delete = t->may_update = t->may_insert = true;
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(struct table *));
     f->tables[f->n_tables++] = t;
     return t;

@@ -3,8 +3,7 @@
 #ifndef LAPSE_CHECK_PARTS_H
 #define LAPSE_CHECK_PARTS_H
 
-#include "contract.h"
-#include "store.h"
+#include "check.h"
 
 /* A node of the plan: a table that loses rows, and the `with` entry that says so. */
 struct loser {

@@ -512,7 +512,7 @@ static const struct key_doc keys[] = {
      "Where the daemon serves metrics, health and the dashboard; off for nowhere.",
      NOT_YET, .read = read_serve},
     {"contract", "own_schema", "text", "",
-     "The schema that lapse's own tables are in.",
+     "The schema that lapse's own tables are in, where the engine has schemas; lapse install creates it.",
      .read = read_text, FIELD(contract, own_schema)},
 
     {"serve", "listen", "host:port", "127.0.0.1:9933",
@@ -626,7 +626,7 @@ static const struct key_doc keys[] = {
      .read = read_batch, FIELD(policy, batch)},
     {"policy", "limits", "map", "",
      "A fuse: a run that would delete more deletes nothing and stays stopped until lapse ack.",
-     NOT_YET, .read = read_limits, FIELD(policy, limits)},
+     .read = read_limits, FIELD(policy, limits)},
     {"policy", "pace", "map", "",
      "How hard it may push the database.",
      NOT_YET, .read = read_pace, FIELD(policy, pace)},
@@ -726,10 +726,10 @@ static const struct key_doc keys[] = {
 
     {"policy.limits", "rows", "number", "",
      "The most rows that one run may delete.",
-     NOT_YET, .read = read_count, FIELD(limits, rows)},
+     .read = read_count, FIELD(limits, rows)},
     {"policy.limits", "fraction", "fraction", "",
      "The largest part of the table that one run may delete.",
-     NOT_YET, .read = read_fraction, FIELD(limits, fraction)},
+     .read = read_fraction, FIELD(limits, fraction)},
 
     {"policy.pace", "target", "duration", "50ms",
      "How long a transaction should take; longer ones make the next batch smaller.",

@@ -89,8 +89,8 @@ struct table {
     bool delete_hooks; /* a trigger or rule may keep a row that is deleted, or put it back */
     bool update_hooks; /* … that is updated */
     bool rows_hidden;  /* row security applies to us */
-    bool may_select, may_delete, may_update; /* privileges */
-    const char *print;                       /* "schema.table" for people */
+    bool may_select, may_delete, may_update, may_insert; /* privileges */
+    const char *print;                                   /* "schema.table" for people */
 };
 
 struct facts {

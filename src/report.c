@@ -33,6 +33,12 @@ struct report_policy *report_add_policy(struct report *r, const struct policy *p
     return added;
 }
 
+void report_add_fact(struct report *r, struct report_fact fact)
+{
+    r->facts = arena_push(r->arena, r->facts, r->n_facts, sizeof(*r->facts));
+    r->facts[r->n_facts++] = fact;
+}
+
 int64_t report_rows(const struct report_policy *p)
 {
     return p->n_tables ? p->gone[p->n_tables - 1] : 0;

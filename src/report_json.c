@@ -138,6 +138,30 @@ static json_t *statements_json(const char *sql)
     return list;
 }
 
+static json_t *fuse_json(const struct report_policy *p)
+{
+    const struct fuse *f = p->fuse;
+    json_t *entry = json_object();
+    put_text(entry, "state", fuse_verdict_name(f->verdict));
+    put_integer(entry, "limit", f->most);
+    if (f->stored.there) {
+        json_object_set_new(entry, "tripped_at", instant_json(f->stored.tripped_at));
+        put_integer(entry, "tripped_rows", f->stored.rows);
+    }
+    if (f->verdict != FUSE_HOLDS)
+        put_text(entry, "text", p->fuse_words);
+    return entry;
+}
+
+static json_t *brake_json(const struct report_policy *p)
+{
+    json_t *entry = json_object();
+    put_text(entry, "by", p->brake->name);
+    json_object_set_new(entry, "since", instant_json(p->brake->since));
+    json_object_set_new(entry, "until", p->brake->ends ? instant_json(p->brake->until) : json_null());
+    return entry;
+}
+
 static json_t *planned_json(const struct report_policy *p)
 {
     json_t *entry = policy_json(p, p->kind == OUTCOME_DONE ? "planned" : outcome_name(p->kind));
@@ -150,6 +174,10 @@ static json_t *planned_json(const struct report_policy *p)
     put_integer(kept, "held", p->held);
     put_integer(kept, "waiting", p->waiting);
     json_object_set_new(entry, "kept", kept);
+    if (p->fuse)
+        json_object_set_new(entry, "fuse", fuse_json(p));
+    if (p->brake)
+        json_object_set_new(entry, "paused", brake_json(p));
     if (p->sql)
         json_object_set_new(entry, "sql", statements_json(p->sql));
     return entry;
@@ -337,6 +365,28 @@ static void put_mistakes(json_t *to, const struct report *r)
     json_object_set_new(to, "mistakes", list);
 }
 
+static json_t *fact_json(const struct report_fact *f)
+{
+    if (f->null)
+        return json_null();
+    switch (f->kind) {
+    case FACT_TEXT:
+        return text_json(f->text);
+    case FACT_NUMBER:
+        return json_integer(f->number);
+    case FACT_TIME:
+        return instant_json(f->number);
+    case FACT_FLAG:
+        return json_boolean(f->number);
+    case FACT_TEXTS:
+        break;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(list, text_json(f->texts[i]));
+    return list;
+}
+
 void report_json(const struct report *r, FILE *out)
 {
     json_t *whole = json_object();
@@ -356,6 +406,8 @@ void report_json(const struct report *r, FILE *out)
         put_policies(whole, r);
     else if (r->kind == REPORT_EXPLAIN)
         put_explained(whole, r);
+    for (size_t i = 0; i < r->n_facts; i++)
+        json_object_set_new(whole, r->facts[i].key, fact_json(&r->facts[i]));
     json_dumpf(whole, out, JSON_REAL_PRECISION(15));
     fputc('\n', out);
     json_decref(whole);

@@ -92,6 +92,10 @@ static void plan_policy(const struct screen *v, const struct report *r, const st
     const char *kept = kept_text(v, p);
     if (kept)
         grid_remark(g, YELLOW, "kept", kept);
+    if (p->fuse && *p->fuse_words)
+        grid_remark(g, YELLOW, "fuse", p->fuse_words);
+    if (p->brake)
+        grid_remark(g, YELLOW, "brake", p->brake_words);
 }
 
 static struct grid plan_grid(const struct screen *v, const struct report *r, bool ages)
@@ -137,14 +141,16 @@ static int64_t policies_that(const struct report *r, enum outcome_kind kind)
 /* ", 1 policy failed, 2 refused": what was not done as the contract says, or nothing. */
 static void add_troubles(const struct screen *v, const struct report *r, struct text *t)
 {
-    static const enum outcome_kind kinds[] = {OUTCOME_FAILED, OUTCOME_REFUSED, OUTCOME_STOPPED};
+    static const enum outcome_kind kinds[] = {OUTCOME_FAILED, OUTCOME_FUSE, OUTCOME_REFUSED, OUTCOME_PAUSED,
+                                              OUTCOME_STOPPED};
     bool first = true;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         int64_t n = policies_that(r, kinds[i]);
+        const char *word = kinds[i] == OUTCOME_FUSE ? "stopped by a fuse" : outcome_name(kinds[i]);
         if (n && first)
-            text_addf(t, "; %s %s", count(v, n, "policy", "policies"), outcome_name(kinds[i]));
+            text_addf(t, "; %s %s", count(v, n, "policy", "policies"), word);
         else if (n)
-            text_addf(t, ", %s %s", number(v, n), outcome_name(kinds[i]));
+            text_addf(t, ", %s %s", number(v, n), word);
         first = first && n == 0;
     }
 }
@@ -191,11 +197,10 @@ static const char *sweep_note(const struct screen *v, const struct report_policy
 
 static void sweep_policy(const struct screen *v, const struct report_policy *p, struct grid *g)
 {
-    static const enum style styles[] = {[OUTCOME_DONE] = BOLD,
-                                        [OUTCOME_FAILED] = RED,
-                                        [OUTCOME_REFUSED] = RED,
-                                        [OUTCOME_DISABLED] = DIM,
-                                        [OUTCOME_STOPPED] = YELLOW};
+    static const enum style styles[] = {
+        [OUTCOME_DONE] = BOLD,    [OUTCOME_FAILED] = RED,     [OUTCOME_REFUSED] = RED,
+        [OUTCOME_DISABLED] = DIM, [OUTCOME_STOPPED] = YELLOW, [OUTCOME_PAUSED] = YELLOW,
+        [OUTCOME_FUSE] = RED};
     const char *note = sweep_note(v, p);
     bool ran = p->n_tables > 0;
     enum style style = p->kind != OUTCOME_DONE ? styles[p->kind]
@@ -365,6 +370,8 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
         show_plan(&v, r);
     else if (r->kind == REPORT_SWEEP)
         show_sweep(&v, r);
+    else if (r->kind == REPORT_WORDS && r->words)
+        fputs(clean(&v, r->words), out);
     else if (r->kind == REPORT_DRAFT && r->draft)
         fputs(r->draft, out);
     else if (r->kind == REPORT_EXPLAIN)

@@ -754,6 +754,13 @@ void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p)
     add(s, "\nLIMIT 1");
 }
 
+void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    stmt_clear(s);
+    add(s, "SELECT count(*)");
+    from(s, d, p->root.table, THIS);
+}
+
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
 {
     struct writer w = writer_for(s, d, p);

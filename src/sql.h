@@ -70,6 +70,16 @@ struct dialect {
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);
     const char *now_is_text; /* NULL: it is a time. Else what to write where a number is needed */
+    /* How lapse's own tables are spelt. */
+    struct {
+        const char *name_type, *time_type; /* of columns; names compare byte by byte */
+        const char *bind_name, *bind_time; /* what values are bound as; NULL: the engine's choice */
+        enum encoding time;                /* how that type holds an instant */
+        const char *clock, *clock_us;      /* the database's clock: as that type; in microseconds */
+        const char *lock;                  /* lets one installer work at a time; NULL: a write does */
+        const char *has_schema;            /* a row if there is schema {1}; NULL: no schemas */
+        const char *no_roles;              /* NULL: there are roles. Else why not */
+    } own;
     /* How to scan the contract's SQL text. */
     bool dollar_quotes;     /* $tag$ … $tag$ */
     bool backslash_strings; /* E'…\'…' */
@@ -136,6 +146,7 @@ void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
 /* Reading. For plans that rank rows the probe is a necessary condition only, which costs no ranking: a group
  * of a cap has more rows than stay; a row is old enough. */
 void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p); /* a row, or none */
+void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p);  /* one number */
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p,
                    int64_t most); /* one number */
 /* One row: gone per slot, detached per detach slot, oldest, newest (microseconds or NULL). */

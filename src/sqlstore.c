@@ -588,6 +588,18 @@ int sqlstore_scout(struct store *store, const struct plan *p, const struct curso
     return r;
 }
 
+int sqlstore_size(struct store *store, const struct plan *p, int64_t *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_size(&st, s->engine->dialect, p);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = query_number(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
 int sqlstore_remaining(struct store *store, const struct plan *p, int64_t most, int64_t *ret, struct err *e)
 {
     struct sql_store *s = of(store);

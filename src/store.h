@@ -3,7 +3,7 @@
 #ifndef LAPSE_STORE_H
 #define LAPSE_STORE_H
 
-#include "plan.h"
+#include "own.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
 struct rows {
@@ -158,6 +158,8 @@ struct store_ops {
     int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
     /* Is anything due? One indexed probe. */
     int (*probe)(struct store *s, const struct plan *p, bool *ret, struct err *e);
+    /* How many rows the policy's own table has, due or not. */
+    int (*size)(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
     /* How many due rows there are, counting at most `most` (they may be locked by others). */
     int (*remaining)(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
     /* One consistent look at one row, in a transaction that cannot write. */
@@ -183,9 +185,13 @@ struct store_ops {
     int (*undo)(struct store *s, struct err *e);
     int (*commit)(struct store *s, struct err *e);
     void (*rollback)(struct store *s);
+
+    const struct own_ops *own; /* lapse's own tables */
 };
 struct store {
     const struct store_ops *ops;
+    const char *own_schema; /* where lapse's own tables belong; NULL: where names are found. Borrowed */
+    struct own_state own;   /* as own->look found them; nothing before */
 };
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */

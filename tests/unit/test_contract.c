@@ -843,10 +843,11 @@ static void test_not_yet(void **state)
     (void)state;
     AUTO(contract_free_p)
     struct contract *c =
-        good(AGE_KEEP "    keep_newest: { rows: 1, newest: n }\n    limits: { rows: 1, fraction: 0.5 }\n"
+        good(AGE_KEEP "    keep_newest: { rows: 1, newest: n }\n"
                       "    pace: { duty: 1, rows_per_second: 2.5 }\n    partitions: drop\n    workers: 2\n"
-                      "    with: [{ ref: x(a), split: true }]\n");
-    static const char *const expected[] = {"limits", "pace", "partitions", "workers", "split"};
+                      "    with: [{ ref: x(a), split: true }]\n"
+                      "    limits: { rows: 1, fraction: 0.5 }\n");
+    static const char *const expected[] = {"pace", "partitions", "workers", "split"};
     const struct policy *p = c->policies;
     assert_int_equal(p->n_not_yet, COUNT_OF(expected));
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
