@@ -145,50 +145,50 @@ static const char *fkey_title(struct arena *a, const struct fkey *k)
                     : on_delete_name(k->action);
 }
 
-struct ref_verdict {
+struct treatment {
     enum draft_role role;
     const char *because; /* behind the foreign key's title; "" if that says it */
     const char *doubt;   /* NULL: none */
 };
 
-static struct ref_verdict judge_self(const struct table *t, const struct fkey *k)
+static struct treatment judge_self(const struct table *t, const struct fkey *k)
 {
     if (k->action == ON_DELETE_CASCADE)
-        return (struct ref_verdict){DRAFT_WITH, "the rows below go too",
-                                    "whether all rows below a row that goes may go"};
+        return (struct treatment){DRAFT_WITH, "the rows below go too",
+                                  "whether all rows below a row that goes may go"};
     if (!may_be_emptied(t, k))
-        return (struct ref_verdict){DRAFT_AFTER, "a row waits for those below it", NULL};
-    return (struct ref_verdict){
+        return (struct treatment){DRAFT_AFTER, "a row waits for those below it", NULL};
+    return (struct treatment){
         DRAFT_DETACH, "the rows below stay",
         k->action == ON_DELETE_SET_NULL ? NULL : "whether rows may lose the row above them"};
 }
 
-static struct ref_verdict judge_child(const struct draft_house *h, const struct path *p,
-                                      const struct table *child, const struct fkey *k)
+static struct treatment judge_child(const struct draft_house *h, const struct path *p,
+                                    const struct table *child, const struct fkey *k)
 {
     if (!child || p->depth >= DEEPEST)
-        return (struct ref_verdict){DRAFT_AFTER, "not looked at any further", "what becomes of these rows"};
+        return (struct treatment){DRAFT_AFTER, "not looked at any further", "what becomes of these rows"};
     size_t i = index_of(h->facts, child);
     if (child == p->table)
         return judge_self(child, k);
     if (h->owner[i] == p->table)
-        return (struct ref_verdict){
+        return (struct treatment){
             DRAFT_WITH, "they are part of the row",
             k->action == ON_DELETE_CASCADE ? NULL : "whether these rows may go with it"};
     if (h->drafted[i])
-        return (struct ref_verdict){DRAFT_AFTER, "they have a policy of their own", NULL};
+        return (struct treatment){DRAFT_AFTER, "they have a policy of their own", NULL};
     if (h->owner[i] || is_on_path(p, child))
-        return (struct ref_verdict){DRAFT_AFTER, "they go with other rows", NULL};
+        return (struct treatment){DRAFT_AFTER, "they go with other rows", NULL};
     if (k->action == ON_DELETE_CASCADE)
-        return (struct ref_verdict){DRAFT_WITH, "", NULL};
+        return (struct treatment){DRAFT_WITH, "", NULL};
     bool empty = may_be_emptied(child, k);
     if (k->action == ON_DELETE_SET_NULL && empty)
-        return (struct ref_verdict){DRAFT_DETACH, "", NULL};
+        return (struct treatment){DRAFT_DETACH, "", NULL};
     if (empty)
-        return (struct ref_verdict){DRAFT_DETACH, "the column may be NULL",
-                                    "whether these rows may lose it, or it waits for them (after)"};
-    return (struct ref_verdict){DRAFT_WITH, "the column may not be NULL",
-                                "whether these rows may go with it, or it waits for them (after)"};
+        return (struct treatment){DRAFT_DETACH, "the column may be NULL",
+                                  "whether these rows may lose it, or it waits for them (after)"};
+    return (struct treatment){DRAFT_WITH, "the column may not be NULL",
+                              "whether these rows may go with it, or it waits for them (after)"};
 }
 
 static const char *child_words(struct arena *a, const struct fkey *k)
@@ -227,7 +227,7 @@ static void add_ref(const struct draft_house *h, struct draft_policy *p, const s
 {
     struct arena *a = h->draft->arena;
     const struct table *child = child_of(h->facts, k);
-    struct ref_verdict v = judge_child(h, path, child, k);
+    struct treatment v = judge_child(h, path, child, k);
     const char *title = fkey_title(a, k);
     *r = (struct draft_ref){.role = v.role, .child = child, .fkey = k};
     r->why = *v.because ? arena_printf(a, "%s: %s", title, v.because) : title;
