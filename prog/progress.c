@@ -200,9 +200,15 @@ static void draw(struct progress *p, const struct lapse_progress *now)
 
 /* --- the finished line ----------------------------------------------------------------------------- */
 
+static bool is_elsewhere(const char *outcome)
+{
+    return strcmp(outcome, "held_elsewhere") == 0;
+}
+
 static const char *mark(const struct terminal *t, const char *outcome)
 {
-    bool done = strcmp(outcome, "done") == 0, off = strcmp(outcome, "disabled") == 0;
+    bool done = strcmp(outcome, "done") == 0;
+    bool off = strcmp(outcome, "disabled") == 0 || is_elsewhere(outcome);
     if (!t->colour)
         return done ? (t->utf8 ? "✓ " : "+ ") : off ? "- " : t->utf8 ? "✗ " : "! ";
     return done  ? (t->utf8 ? "\033[32m✓\033[0m " : "\033[32m+\033[0m ")
@@ -220,7 +226,10 @@ static void compose_finished(const struct progress *p, const struct lapse_progre
     if (p->terminal.is)
         add(l, 2, mark(&p->terminal, now->outcome));
     add_name(l, now->policy, room < 60 ? room / 2 : room - 30);
-    add_part(l, room, done ? now->rows_all ? "" : "nothing due" : now->outcome);
+    add_part(l, room,
+             done                         ? now->rows_all ? "" : "nothing due"
+             : is_elsewhere(now->outcome) ? "held elsewhere"
+                                          : now->outcome);
     if (now->rows_all) {
         snprintf(part, sizeof(part), "%s row%s", number(now->rows, a), now->rows == 1 ? "" : "s");
         add_part(l, room, part);

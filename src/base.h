@@ -66,6 +66,8 @@ enum err_kind {
     ERR_DATABASE,       /* any other error of the database: the policy fails */
     ERR_STOPPED,        /* asked to stop */
     ERR_PAUSED,         /* a brake is on */
+    ERR_LEASE,          /* the lease of an exclusive scheduler was lost to another */
+    ERR_HELD,           /* … is held by another */
     ERR_FUSE,           /* more would be deleted than the policy's limits allow */
     ERR_SYSTEM,         /* files, clocks, the operating system */
 };

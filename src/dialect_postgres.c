@@ -492,6 +492,7 @@ const struct dialect dialect_postgres = {
             .time = TIME_INSTANT,
             .clock = "clock_timestamp()",
             .clock_us = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+            .later = {"clock_timestamp() + ", " * interval '1 microsecond'"},
             .lock = "SELECT pg_catalog.pg_advisory_xact_lock(7809921730811)",
             .has_schema = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = {1}"},
     .dollar_quotes = true,

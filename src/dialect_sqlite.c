@@ -326,6 +326,7 @@ const struct dialect dialect_sqlite = {
             .time = TIME_TEXT,
             .clock = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
             .clock_us = "lapse_instant(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), 'UTC')",
+            .later = {"strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('+%f seconds', ", " / 1000000.0))"},
             .no_roles = "SQLite has no roles: whoever may write the file may sweep it"},
     .backticks = true,
     .brackets = true,

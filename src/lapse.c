@@ -99,6 +99,8 @@ static int exit_of(const struct err *e)
         return LAPSE_STOPPED;
     case ERR_FUSE:
         return LAPSE_FUSE;
+    case ERR_HELD: /* the work is another's */
+        return LAPSE_DONE;
     default:
         return LAPSE_FAILED;
     }
@@ -220,6 +222,7 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
             return work_finish(&w, started);
         }
         work_brake_finding(&w, p);
+        work_lease_finding(&w, p);
     }
     if (!w.options->n_policies && check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0)
         work_fail(&w, &e);
@@ -447,21 +450,22 @@ static void copy_outcome(struct work *w, struct report_policy *rp, const struct 
     rp->kind = o->kind;
 }
 
-static void sweep_policy(struct work *w, const struct policy *p)
+static void sweep_policy(struct work *w, struct report_policy *rp)
 {
     AUTO(facts_free_p) struct facts *facts = NULL;
-    struct report_policy *rp = report_add_policy(w->report, p);
+    const struct policy *p = rp->policy;
     AUTO(plan_free_p) struct plan *plan = work_plan(w, p, rp, &facts);
     w->number++;
     w->due = -1;
-    if (!plan) {
+    if (!plan || (w->lease && work_lease(w, rp) < 0)) {
         tell(w, p, NULL, NULL, outcome_name(rp->kind));
         return;
     }
     if (w->options->count_first && w->options->progress)
         count_first(w, plan);
     AUTO(outcome_release) struct outcome out;
-    struct sweep_options options = {.stop = ask_stop, .progress = on_progress, .context = w};
+    struct sweep_options options = {
+        .stop = ask_stop, .progress = on_progress, .context = w, .lease = w->lease};
     outcome_init(&out, plan);
     sweep_run(w->store, plan, &options, &out);
     copy_outcome(w, rp, &out);
@@ -477,23 +481,60 @@ static void sweep_policy(struct work *w, const struct policy *p)
     tell(w, p, plan, &out, outcome_name(rp->kind));
 }
 
-static void stop_policy(struct work *w, const struct policy *p)
+static void stop_policy(struct work *w, struct report_policy *rp)
 {
-    struct report_policy *rp = report_add_policy(w->report, p);
     struct err e = ERR_INIT;
     err_set(&e, ERR_STOPPED, "not begun: asked to stop");
-    rp->table = name_as_written(w->report->arena, &p->table);
+    rp->table = name_as_written(w->report->arena, &rp->policy->table);
     work_policy_failed(w, rp, &e);
     w->number++;
-    tell(w, p, NULL, NULL, outcome_name(rp->kind));
+    tell(w, rp->policy, NULL, NULL, outcome_name(rp->kind));
 }
 
-static bool is_exclusive(const struct contract *c, const struct policy *p)
+static void sweep_or_stop(struct work *w, struct report_policy *rp)
 {
-    for (size_t i = 0; i < c->n_schedulers; i++)
-        if (!strcmp(c->schedulers[i].name, p->scheduler))
-            return c->schedulers[i].exclusive;
+    if (ask_stop(w))
+        stop_policy(w, rp);
+    else
+        sweep_policy(w, rp);
+}
+
+/* From this entry of the report on, the policies of one exclusive scheduler, under one lease. */
+static void sweep_exclusively(struct work *w, size_t first, const struct scheduler *s)
+{
+    struct report *r = w->report;
+    struct lease lease;
+    lease_init(&lease, w->store, s->name, s->lease.us);
+    w->lease = &lease;
+    for (size_t i = first; i < r->n_policies; i++)
+        if (work_exclusive(w, r->policies[i].policy) == s)
+            sweep_or_stop(w, &r->policies[i]);
+    work_lease_drop(w);
+}
+
+/* Whether an earlier entry is of the same scheduler. */
+static bool was_earlier(const struct report *r, size_t entry)
+{
+    for (size_t i = 0; i < entry; i++)
+        if (!strcmp(r->policies[i].policy->scheduler, r->policies[entry].policy->scheduler))
+            return true;
     return false;
+}
+
+/* In the order of the file, but those of an exclusive scheduler together where the first of them stands. */
+static void sweep_all(struct work *w)
+{
+    struct report *r = w->report;
+    for (size_t i = 0; i < w->contract->n_policies; i++)
+        if (selected(w, &w->contract->policies[i]))
+            report_add_policy(r, &w->contract->policies[i]);
+    for (size_t i = 0; i < r->n_policies; i++) {
+        const struct scheduler *s = work_exclusive(w, r->policies[i].policy);
+        if (!s)
+            sweep_or_stop(w, &r->policies[i]);
+        else if (!was_earlier(r, i))
+            sweep_exclusively(w, i, s);
+    }
 }
 
 struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct lapse_options *o)
@@ -502,22 +543,9 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
     int64_t started = when_monotonic_us();
     if (work_start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
-    bool exclusive = false;
-    for (size_t i = 0; i < w.contract->n_policies; i++) {
-        const struct policy *p = &w.contract->policies[i];
-        if (!selected(&w, p))
-            continue;
-        exclusive |= is_exclusive(w.contract, p);
-        if (ask_stop(&w))
-            stop_policy(&w, p);
-        else
-            sweep_policy(&w, p);
-    }
+    sweep_all(&w);
     if (!w.store->own.version)
         work_remark(&w, "no history is kept: lapse's own tables are not installed");
-    if (exclusive)
-        work_remark(&w, "an exclusive scheduler's lease is not part of this version: its policies were swept "
-                        "without one");
     return work_finish(&w, started);
 }
 

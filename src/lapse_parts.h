@@ -6,6 +6,7 @@
 #include "check.h"
 #include "draft.h"
 #include "lapse.h"
+#include "lease.h"
 #include "report.h"
 
 struct lapse_contract {
@@ -25,6 +26,7 @@ struct work {
     size_t selected, number; /* policies: how many, and which one it is */
     int64_t due;             /* of the current one; -1: not counted */
     struct brakes brakes;    /* in force when it began; none before work_own */
+    struct lease *lease;     /* of the exclusive scheduler whose policies are swept; NULL: of none */
 };
 
 struct lapse_report *boxed(struct report *r);
@@ -42,6 +44,14 @@ int work_own(struct work *w);
 int work_own_policy(struct work *w, const struct plan *plan, struct report_policy *rp, struct err *e);
 /* A finding where a brake stops the policy. */
 void work_brake_finding(struct work *w, const struct policy *p);
+
+/* The policy's scheduler if it is exclusive, else NULL. */
+const struct scheduler *work_exclusive(const struct work *w, const struct policy *p);
+/* A finding where the policy needs a lease that cannot be had. */
+void work_lease_finding(struct work *w, const struct policy *p);
+/* Takes w->lease for the policy, or keeps it. -1: rp says who holds it, or why it cannot be had. */
+int work_lease(struct work *w, struct report_policy *rp);
+void work_lease_drop(struct work *w);
 
 /* The policy's plan, or NULL and the reason in rp: disabled, refused by what check finds, or the database
  * failed. */

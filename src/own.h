@@ -1,12 +1,13 @@
 /* own: what lapse keeps for itself in the database: which version of its tables is there, tripped fuses,
- * brakes. Plain values and the verbs a store has for them; where and how they are kept is the store's affair.
+ * brakes, leases. Plain values and the verbs a store has for them; where and how they are kept is the store's
+ * affair.
  */
 #ifndef LAPSE_OWN_H
 #define LAPSE_OWN_H
 
 #include "plan.h"
 
-enum { OWN_VERSION = 1 }; /* of the tables that this program knows */
+enum { OWN_VERSION = 2 }; /* of the tables that this program knows */
 
 /* As last looked at. */
 struct own_state {
@@ -14,7 +15,9 @@ struct own_state {
     char schema[260]; /* where they are, or would be; "" where the engine has no schemas */
     char lacks[200]; /* rights this user needs for a fuse and has not: "INSERT on public.lapse_fuse"; "": none
                       */
+    char lacks_lease[200]; /* the same for a lease */
 };
+enum { OWN_SINCE_LEASES = 2 }; /* the version that has leases */
 
 /* The fuse of a policy, as kept. */
 struct fuse_row {
@@ -43,6 +46,14 @@ const struct brake *brakes_on(const struct brakes *b, const char *policy, const 
 const struct brake *brakes_named(const struct brakes *b, const char *name); /* NULL: none */
 /* "paused since … until … by a brake on 'x' (lapse resume x)" */
 void brake_words(const struct brake *b, struct text *out);
+
+/* The lease of a scheduler, as kept. */
+struct lease_row {
+    int64_t token;   /* grows by one whenever it is taken; never used again */
+    char owner[200]; /* "": it is free */
+    bool ends;       /* false: its end cannot be read; it does not expire */
+    instant until;
+};
 
 /* What a user must be allowed to do with a table. */
 enum { NEED_SELECT = 1, NEED_DELETE = 2, NEED_UPDATE = 4, NEED_INSERT = 8 };
@@ -81,6 +92,19 @@ struct own_ops {
     /* until NULL: until it is released. Both also clear away what has expired. */
     int (*brake)(struct store *s, const char *name, const instant *until, struct err *e);
     int (*release)(struct store *s, const char *name, bool *ret_was_there, struct err *e);
+
+    /* Takes the lease for so long, by the database's clock, if it is free, expired or this owner's already
+     * (whose answer was lost). *ret: who holds it now; the owner's own name: taken. Names compare exactly. */
+    int (*lease_take)(struct store *s, const char *scheduler, const char *owner, int64_t us,
+                      struct lease_row *ret, struct err *e);
+    /* A write that only the current token passes, and that renews the lease. In the open transaction, as its
+     * last statement before COMMIT, or else in one of its own. ERR_LEASE: it is somebody else's. A lease that
+     * expired and that nobody took is still the owner's: the token alone decides. */
+    int (*lease_fence)(struct store *s, const char *scheduler, const char *owner, int64_t token, int64_t us,
+                       struct err *e);
+    /* Free for the next one at once. A lease that is somebody else's is left alone. */
+    int (*lease_drop)(struct store *s, const char *scheduler, const char *owner, int64_t token,
+                      struct err *e);
 };
 
 #endif

@@ -33,6 +33,7 @@ struct report_policy {
     const struct brake *brake; /* NULL: none is on */
     const char *brake_words;
     /* sweep */
+    const struct lease_row *holder; /* of the lease, where it is another; else NULL */
     struct skipped_row *skipped;
     size_t n_skipped;
     int64_t left, unknown, batches, retries, duration_us;

@@ -86,6 +86,15 @@ static json_t *skipped_json(const struct report_policy *p)
     return list;
 }
 
+static json_t *holder_json(const struct report_policy *p)
+{
+    json_t *entry = json_object();
+    put_text(entry, "scheduler", p->policy->scheduler);
+    put_text(entry, "owner", p->holder->owner);
+    json_object_set_new(entry, "until", p->holder->ends ? instant_json(p->holder->until) : json_null());
+    return entry;
+}
+
 static json_t *swept_json(const struct report_policy *p)
 {
     json_t *entry = policy_json(p, outcome_name(p->kind));
@@ -95,6 +104,8 @@ static json_t *swept_json(const struct report_policy *p)
     put_integer(entry, "batches", p->batches);
     put_integer(entry, "retries", p->retries);
     json_object_set_new(entry, "duration_ms", json_real((double)p->duration_us / 1000));
+    if (p->holder)
+        json_object_set_new(entry, "held_by", holder_json(p));
     return entry;
 }
 

@@ -138,15 +138,20 @@ static int64_t policies_that(const struct report *r, enum outcome_kind kind)
     return n;
 }
 
+static const char *outcome_words(enum outcome_kind kind)
+{
+    return kind == OUTCOME_HELD ? "held elsewhere" : outcome_name(kind);
+}
+
 /* ", 1 policy failed, 2 refused": what was not done as the contract says, or nothing. */
 static void add_troubles(const struct screen *v, const struct report *r, struct text *t)
 {
-    static const enum outcome_kind kinds[] = {OUTCOME_FAILED, OUTCOME_FUSE, OUTCOME_REFUSED, OUTCOME_PAUSED,
-                                              OUTCOME_STOPPED};
+    static const enum outcome_kind kinds[] = {OUTCOME_FAILED, OUTCOME_FUSE,    OUTCOME_REFUSED,
+                                              OUTCOME_PAUSED, OUTCOME_STOPPED, OUTCOME_HELD};
     bool first = true;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         int64_t n = policies_that(r, kinds[i]);
-        const char *word = kinds[i] == OUTCOME_FUSE ? "stopped by a fuse" : outcome_name(kinds[i]);
+        const char *word = kinds[i] == OUTCOME_FUSE ? "stopped by a fuse" : outcome_words(kinds[i]);
         if (n && first)
             text_addf(t, "; %s %s", count(v, n, "policy", "policies"), word);
         else if (n)
@@ -189,7 +194,7 @@ static const char *sweep_note(const struct screen *v, const struct report_policy
 {
     AUTO(text_release) struct text t = {0};
     if (p->kind != OUTCOME_DONE)
-        list_add(&t, outcome_name(p->kind));
+        list_add(&t, outcome_words(p->kind));
     if (p->n_skipped)
         list_add(&t, arena_printf(v->arena, "%s skipped", number(v, (int64_t)p->n_skipped)));
     return arena_strdup(v->arena, text_str(&t));
@@ -200,7 +205,7 @@ static void sweep_policy(const struct screen *v, const struct report_policy *p, 
     static const enum style styles[] = {
         [OUTCOME_DONE] = BOLD,    [OUTCOME_FAILED] = RED,     [OUTCOME_REFUSED] = RED,
         [OUTCOME_DISABLED] = DIM, [OUTCOME_STOPPED] = YELLOW, [OUTCOME_PAUSED] = YELLOW,
-        [OUTCOME_FUSE] = RED};
+        [OUTCOME_FUSE] = RED,     [OUTCOME_HELD] = YELLOW};
     const char *note = sweep_note(v, p);
     bool ran = p->n_tables > 0;
     enum style style = p->kind != OUTCOME_DONE ? styles[p->kind]

@@ -76,9 +76,10 @@ struct dialect {
         const char *bind_name, *bind_time; /* what values are bound as; NULL: the engine's choice */
         enum encoding time;                /* how that type holds an instant */
         const char *clock, *clock_us;      /* the database's clock: as that type; in microseconds */
-        const char *lock;                  /* lets one installer work at a time; NULL: a write does */
-        const char *has_schema;            /* a row if there is schema {1}; NULL: no schemas */
-        const char *no_roles;              /* NULL: there are roles. Else why not */
+        const char *later[2];   /* … so many microseconds from now: before and after the number */
+        const char *lock;       /* lets one installer work at a time; NULL: a write does */
+        const char *has_schema; /* a row if there is schema {1}; NULL: no schemas */
+        const char *no_roles;   /* NULL: there are roles. Else why not */
     } own;
     /* How to scan the contract's SQL text. */
     bool dollar_quotes;     /* $tag$ … $tag$ */

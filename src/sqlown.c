@@ -1,9 +1,10 @@
-/* sqlown: lapse's own tables in an SQL database: their shapes by version, fuses, brakes. See own.h.
+/* sqlown: lapse's own tables in an SQL database: their shapes by version, fuses, brakes, leases. See own.h.
  *
  * Statements are written with words in braces, which become what the engine calls them: {lapse_fuse} a table
  * with its schema, {name} {count} {time} types, {clock} the database's clock, {us until} a time as
- * microseconds, {1} the first argument, bound. Rows are replaced by DELETE and INSERT, which every engine
- * has; where two do that at once, one of them finds the other's row and begins again. */
+ * microseconds, {1} the first argument, bound, {later 1} the clock and so many microseconds. Rows are
+ * replaced by DELETE and INSERT, which every engine has; where two do that at once, one of them finds the
+ * other's row and begins again. */
 #include "sqlown.h"
 
 #include <stdio.h>
@@ -35,6 +36,13 @@ static const struct own_step steps[] = {
         "    until {time},\n"
         "    paused_at {time} NOT NULL\n"
         ")"},
+    {2, "CREATE TABLE {lapse_lease} (\n"
+        "    scheduler {name} NOT NULL PRIMARY KEY,\n"
+        "    token {count} NOT NULL,\n"
+        "    owner {name},\n"
+        "    acquired_at {time},\n"
+        "    expires_at {time}\n"
+        ")"},
 };
 
 /* The tables: since which version, by which columns they are known, and what a sweep does with them. */
@@ -50,8 +58,12 @@ static const struct own_table {
      {"policy", "policy_hash", "due_rows", "most_rows", "tripped_at", "acked_at"},
      NEED_SELECT | NEED_INSERT | NEED_DELETE},
     {"lapse_pause", 1, {"name", "until", "paused_at"}, NEED_SELECT},
+    {"lapse_lease",
+     OWN_SINCE_LEASES,
+     {"scheduler", "token", "owner", "acquired_at", "expires_at"},
+     NEED_SELECT | NEED_INSERT | NEED_UPDATE},
 };
-enum { TABLE_VERSION, TABLE_FUSE, TABLE_PAUSE };
+enum { TABLE_VERSION, TABLE_FUSE, TABLE_PAUSE, TABLE_LEASE };
 
 /* --- statements ----------------------------------------------------------------------------------------- */
 
@@ -94,6 +106,13 @@ static void add_instant(struct stmt *st, const struct dialect *d, const char *co
     d->time_value(st, "own", &t);
 }
 
+static void add_later(struct stmt *st, const struct dialect *d, const struct arg *a)
+{
+    text_add(&st->sql, d->own.later[0]);
+    bind_arg(st, d, a);
+    text_add(&st->sql, d->own.later[1]);
+}
+
 static void add_word(struct stmt *st, const struct sql_store *s, const char *word, const struct arg *args)
 {
     const struct dialect *d = s->engine->dialect;
@@ -108,6 +127,8 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
         add_table(st, s, word);
     else if (strncmp(word, "us ", 3) == 0)
         add_instant(st, d, word + 3);
+    else if (strncmp(word, "later ", 6) == 0)
+        add_later(st, d, &args[word[6] - '1']);
     else if (word[0] >= '1' && word[0] <= '9')
         bind_arg(st, d, &args[word[0] - '1']);
     else if (strcmp(word, "schema") == 0)
@@ -176,14 +197,23 @@ static int64_t number(const struct value *v)
 struct change {
     const char *sql;
     const struct arg *args;
+    struct rows *found; /* not NULL: it asks, and this is the answer */
     int64_t affected;
 };
+
+static int change_one(struct sql_store *s, struct change *c, struct err *e)
+{
+    if (!c->found)
+        return run(s, c->sql, c->args, &c->affected, e);
+    rows_release(c->found);
+    return ask(s, c->sql, c->args, c->found, e);
+}
 
 static int change_once(struct sql_store *s, struct change *changes, size_t n, struct err *e)
 {
     int r = s->engine->begin_write(s, LOCK_US, STATEMENT_US, e);
     for (size_t i = 0; r == 0 && i < n; i++)
-        r = run(s, changes[i].sql, changes[i].args, &changes[i].affected, e);
+        r = change_one(s, &changes[i], e);
     if (r == 0)
         r = s->engine->commit(s, e);
     if (r < 0)
@@ -254,13 +284,15 @@ static void add_missing(const struct table *t, int needs, struct text *out)
         const char *name;
     } rights[] = {{NEED_SELECT, t->may_select, "SELECT"},
                   {NEED_INSERT, t->may_insert, "INSERT"},
-                  {NEED_DELETE, t->may_delete, "DELETE"}};
+                  {NEED_DELETE, t->may_delete, "DELETE"},
+                  {NEED_UPDATE, t->may_update, "UPDATE"}};
     for (size_t i = 0; i < COUNT_OF(rights); i++)
         if (needs & rights[i].right && !rights[i].may)
             text_addf(out, "%s%s", out->len ? ", " : "", rights[i].name);
 }
 
-/* A brake that cannot be read must not be passed over; what a fuse lacks concerns policies with limits. */
+/* A brake that cannot be read must not be passed over; what a fuse or a lease lacks concerns the policies
+ * that need one. */
 static int look_rights(struct sql_store *s, const struct table *t, size_t table, struct err *e)
 {
     AUTO(text_release) struct text missing = {0};
@@ -269,13 +301,14 @@ static int look_rights(struct sql_store *s, const struct table *t, size_t table,
         return err_set(e, ERR_FINDINGS, "row security hides rows of %s from this user", t->print);
     if (!missing.len)
         return 0;
-    if (table != TABLE_FUSE)
+    if (table != TABLE_FUSE && table != TABLE_LEASE)
         return err_set(
             e, ERR_FINDINGS,
             "this user has no right to %s on %s, one of lapse's own tables ('lapse install --grants "
             "ROLE' prints what is needed)",
             text_str(&missing), t->print);
-    snprintf(s->store.own.lacks, sizeof(s->store.own.lacks), "%s on %s", text_str(&missing), t->print);
+    char *lacks = table == TABLE_FUSE ? s->store.own.lacks : s->store.own.lacks_lease;
+    snprintf(lacks, sizeof(s->store.own.lacks), "%s on %s", text_str(&missing), t->print);
     return 0;
 }
 
@@ -691,6 +724,97 @@ static int release(struct store *store, const char *name, bool *ret_was_there, s
     return 0;
 }
 
+/* --- leases --------------------------------------------------------------------------------------------- */
+
+static void copy_lease(const struct rows *found, struct lease_row *ret)
+{
+    *ret = (struct lease_row){0};
+    if (!found->n_rows)
+        return;
+    const struct value *row = rows_at(found, 0);
+    ret->token = number(&row[0]);
+    snprintf(ret->owner, sizeof(ret->owner), "%s", row[1].kind == VALUE_TEXT ? row[1].text : "");
+    ret->ends = row[2].kind != VALUE_NULL;
+    ret->until = number(&row[2]);
+}
+
+#define READ_LEASE "SELECT token, owner, {us expires_at} FROM {lapse_lease} AS own WHERE scheduler = {1}"
+
+/* The condition stands in the UPDATE itself, where it is judged with the row locked: of many that try at
+ * once, one passes. A row once there stays, so that its token goes on from where it was. */
+static int lease_try(struct sql_store *s, const struct arg *args, struct lease_row *ret, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    struct change changes[] = {
+        {"INSERT INTO {lapse_lease} (scheduler, token) SELECT {1}, 0 "
+         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_lease} WHERE scheduler = {1})",
+         args},
+        {"UPDATE {lapse_lease} AS own SET token = token + 1, owner = {2}, acquired_at = {clock}, "
+         "expires_at = {later 3} WHERE scheduler = {1} "
+         "AND (owner IS NULL OR owner = {2} OR {us expires_at} <= {clock_us})",
+         args},
+        {READ_LEASE, args, &found},
+    };
+    if (change(s, changes, COUNT_OF(changes), e) < 0)
+        return -1;
+    copy_lease(&found, ret);
+    return 0;
+}
+
+static int lease_take(struct store *store, const char *scheduler, const char *owner, int64_t us,
+                      struct lease_row *ret, struct err *e)
+{
+    const struct arg args[] = {
+        {ARG_NAME, .name = scheduler}, {ARG_NAME, .name = owner}, {ARG_COUNT, .number = us}};
+    for (int tries = 0; tries < TRIES; tries++) {
+        if (lease_try(of(store), args, ret, e) < 0)
+            return err_wrap(e, "taking the lease of '%s'", scheduler);
+        if (ret->owner[0]) /* else whoever held it let it go in between */
+            return 0;
+    }
+    return err_set(e, ERR_BUSY, "the lease of '%s' changes hands too fast", scheduler);
+}
+
+/* Who has it instead. */
+static int lease_lost(struct sql_store *s, const struct arg *args, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    struct lease_row now;
+    if (look_up(s, READ_LEASE, args, &found, e) < 0)
+        return -1;
+    copy_lease(&found, &now);
+    return err_set(e, ERR_LEASE, "the lease of '%s' was lost to %s", args[0].name,
+                   now.owner[0] ? now.owner : "another, who is done by now");
+}
+
+static int lease_fence(struct store *store, const char *scheduler, const char *owner, int64_t token,
+                       int64_t us, struct err *e)
+{
+    struct sql_store *s = of(store);
+    const struct arg args[] = {{ARG_NAME, .name = scheduler},
+                               {ARG_NAME, .name = owner},
+                               {ARG_COUNT, .number = token},
+                               {ARG_COUNT, .number = us}};
+    struct change c = {"UPDATE {lapse_lease} SET expires_at = {later 4} "
+                       "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
+                       args};
+    int r = s->writing ? change_one(s, &c, e) : change(s, &c, 1, e);
+    if (r < 0)
+        return err_wrap(e, "renewing the lease of '%s'", scheduler);
+    return c.affected == 1 ? 0 : lease_lost(s, args, e);
+}
+
+static int lease_drop(struct store *store, const char *scheduler, const char *owner, int64_t token,
+                      struct err *e)
+{
+    const struct arg args[] = {
+        {ARG_NAME, .name = scheduler}, {ARG_NAME, .name = owner}, {ARG_COUNT, .number = token}};
+    struct change c = {"UPDATE {lapse_lease} SET owner = NULL, expires_at = NULL "
+                       "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
+                       args};
+    return change(of(store), &c, 1, e) < 0 ? err_wrap(e, "handing over the lease of '%s'", scheduler) : 0;
+}
+
 const struct own_ops sqlown = {
     .look = look,
     .install = install,
@@ -703,4 +827,7 @@ const struct own_ops sqlown = {
     .brakes = brakes,
     .brake = brake,
     .release = release,
+    .lease_take = lease_take,
+    .lease_fence = lease_fence,
+    .lease_drop = lease_drop,
 };

@@ -192,6 +192,8 @@ struct store {
     const struct store_ops *ops;
     const char *own_schema; /* where lapse's own tables belong; NULL: where names are found. Borrowed */
     struct own_state own;   /* as own->look found them; nothing before */
+    int64_t idle_most_us;   /* a transaction that writes and hears nothing for so long may be ended by the
+                             * server; 0: as the engine sees fit */
 };
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */

@@ -10,7 +10,7 @@
 
 #include <libpq-fe.h>
 
-enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5 };
+enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 60 };
 
 struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
@@ -312,6 +312,13 @@ static int postgres_begin_read(struct sql_store *s, int64_t statement_timeout_us
     return begin(of_sql(s), text_str(&sql), e);
 }
 
+/* Whoever sleeps in a transaction holds what others wait for. */
+static int64_t idle_ms(const struct store *s)
+{
+    int64_t most = s->idle_most_us;
+    return to_ms(most > 0 && most < IDLE_S * US_PER_S ? most : IDLE_S * US_PER_S);
+}
+
 static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
                                 struct err *e)
 {
@@ -321,8 +328,8 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     AUTO(text_release) struct text sql = {0};
     text_add(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ");
     add_settings(&sql, to_ms(statement_timeout_us));
-    text_addf(&sql, "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = '60s'",
-              (long long)to_ms(lock_timeout_us));
+    text_addf(&sql, "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld",
+              (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store));
     struct err why = ERR_INIT;
     if (begin(p, text_str(&sql), &why) == 0)
         return 0;
@@ -375,7 +382,7 @@ static int postgres_commit(struct sql_store *s, struct err *e)
     }
     struct err why = ERR_INIT;
     fail(p, r, &why);
-    if (why.kind == ERR_LOST)
+    if (why.kind == ERR_LOST && strcmp(why.code, "25P03") != 0) /* that one came before the COMMIT */
         why.kind = ERR_COMMIT_UNKNOWN;
     if (e)
         *e = why;

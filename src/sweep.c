@@ -9,6 +9,9 @@
  *   commit unknown    counted apart, a new connection, and on from the same place: what went is not found
  * again anything else     the policy fails
  *
+ * Under a lease, the last statement before COMMIT is its fence: where another took the lease meanwhile, the
+ * transaction is rolled back and the policy fails.
+ *
  * The pass ends because the cursor only moves forward: past what went, past what was skipped.
  *
  * Where a bound examines many rows to find few, one reading finds the rows for many slices (the finds); each
@@ -53,9 +56,9 @@ struct run {
 const char *outcome_name(enum outcome_kind k)
 {
     static const char *const names[] = {
-        [OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed",   [OUTCOME_REFUSED] = "refused",
-        [OUTCOME_DISABLED] = "disabled", [OUTCOME_STOPPED] = "stopped", [OUTCOME_PAUSED] = "paused",
-        [OUTCOME_FUSE] = "fuse"};
+        [OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed",      [OUTCOME_REFUSED] = "refused",
+        [OUTCOME_DISABLED] = "disabled", [OUTCOME_STOPPED] = "stopped",    [OUTCOME_PAUSED] = "paused",
+        [OUTCOME_FUSE] = "fuse",         [OUTCOME_HELD] = "held_elsewhere"};
     return names[k];
 }
 
@@ -224,6 +227,32 @@ static int no_brake(struct run *r, struct err *e)
     return err_set(e, ERR_PAUSED, "%s", text_str(&words));
 }
 
+/* --- the lease ------------------------------------------------------------------------------------------ */
+
+static int lease_refused(struct err *e)
+{
+    if (e->kind != ERR_LEASE)
+        return -1;
+    struct err why = *e;
+    return err_set(e, ERR_LEASE, "%s; what was not committed was rolled back", why.text);
+}
+
+/* Nothing but COMMIT may follow. */
+static int pass_fence(struct run *r, struct err *e)
+{
+    struct lease *l = r->options->lease;
+    return !l || lease_fence(l, e) == 0 ? 0 : lease_refused(e);
+}
+
+/* After a batch that committed nothing, and so renewed nothing. */
+static int keep_lease(struct run *r, struct err *e)
+{
+    struct lease *l = r->options->lease;
+    return !l || lease_keep(l, e) == 0 ? 0 : lease_refused(e);
+}
+
+/* --- limits --------------------------------------------------------------------------------------------- */
+
 /* Rows that may be gone after a commit without an answer count as gone. */
 static int64_t gone_before(const struct run *r)
 {
@@ -362,7 +391,8 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
     if (found <= 0)
         return found;
     if (ops->begin(r->store, r->plan, e) < 0 || no_brake(r, e) < 0 || take(r, s, e) < 0 ||
-        within_limits(r, s->gone[r->plan->root.slot], e) < 0 || (s->picked && ops->commit(r->store, e) < 0)) {
+        within_limits(r, s->gone[r->plan->root.slot], e) < 0 ||
+        (s->picked && (pass_fence(r, e) < 0 || ops->commit(r->store, e) < 0))) {
         if (e->kind == ERR_COMMIT_UNKNOWN)
             r->out->unknown += s->gone[r->plan->root.slot];
         ops->rollback(r->store);
@@ -372,7 +402,7 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
     if (!s->picked) {
         ops->rollback(r->store);
         move_on(r, s);
-        return 0;
+        return keep_lease(r, e);
     }
     add_counts(r->plan, r->out->gone, r->out->detached, s);
     move_on(r, s);
@@ -450,7 +480,7 @@ static void all_in_one(struct run *r, int64_t started)
         forget_finds(r);
         r->most = r->batch;
         if (ops->begin(r->store, r->plan, &e) == 0 && slices_of_all(r, &all, &e) == 0 &&
-            ops->commit(r->store, &e) == 0) {
+            pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
             add_counts(r->plan, r->out->gone, r->out->detached, &all);
             r->out->batches++;
             report_progress(r, started);

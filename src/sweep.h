@@ -3,6 +3,7 @@
 #define LAPSE_SWEEP_H
 
 #include "fuse.h"
+#include "lease.h"
 
 enum { SKIPPED_MOST = 100 }; /* after so many refused rows the policy fails */
 
@@ -13,9 +14,10 @@ enum outcome_kind {
     OUTCOME_DISABLED,
     OUTCOME_STOPPED,
     OUTCOME_PAUSED, /* a brake is on */
-    OUTCOME_FUSE    /* more would go than the policy's limits allow */
+    OUTCOME_FUSE,   /* more would go than the policy's limits allow */
+    OUTCOME_HELD    /* another holds the lease of its scheduler */
 };
-/* "done", "failed", "refused", "disabled", "stopped", "paused", "fuse" */
+/* "done", "failed", "refused", "disabled", "stopped", "paused", "fuse", "held_elsewhere" */
 const char *outcome_name(enum outcome_kind k);
 
 struct skipped_row {
@@ -46,6 +48,7 @@ struct sweep_options {
     /* After every batch. May be NULL. */
     void (*progress)(void *context, const struct plan *p, const struct outcome *so_far);
     void *context;
+    struct lease *lease; /* that every batch needs, and that is held; NULL: none */
 };
 /* Never fails as a function: what went wrong is in the outcome. Brakes and fuses are heeded where store->own
  * says that lapse's own tables are installed; a policy with limits needs them. */

@@ -26,7 +26,7 @@ ORDER = [
     "sql sql_* scan",
     "sqlstore sqlstore_* sqlown look",
     "store_* dialect_* catalog_*",
-    "fuse",
+    "fuse lease",
     "check check_*",
     "draft draft_*",
     "sweep",
