@@ -58,15 +58,13 @@ static int ask_once(struct lease *l, struct err *e)
 
 static int ask_for_it(struct lease *l, struct err *e)
 {
+    l->store->idle_most_us = l->us; /* asking is a transaction, too */
     int r = ask_once(l, e);
     if (r < 0 && lost_connection(e) && l->store->ops->reconnect(l->store, e) == 0)
         r = ask_once(l, e); /* what may be ours already is ours to take */
-    if (r < 0)
-        return -1;
-    if (strcmp(l->row.owner, l->owner) == 0) {
-        set_held(l, true);
-        return 0;
-    }
+    set_held(l, r == 0 && strcmp(l->row.owner, l->owner) == 0);
+    if (r < 0 || l->held)
+        return r;
     char until[WHEN_TEXT_SIZE] = "";
     return err_set(e, ERR_HELD, "the lease of '%s' is held by %s%s%s%s", l->scheduler, l->row.owner,
                    l->row.ends ? " until " : ", and its end cannot be read",

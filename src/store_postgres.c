@@ -368,13 +368,22 @@ static bool is_connected(struct postgres *p)
 
 /* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
  * later may have committed, whatever its last words: a pooler speaks for a server it has lost, too. */
+/* What the server said last before it closed the connection; PQexec would say only that it did. */
+static PGresult *first_answer(PGconn *conn, const char *sql)
+{
+    PGresult *first = PQsendQuery(conn, sql) ? PQgetResult(conn) : NULL, *next;
+    while (first && (next = PQgetResult(conn)))
+        PQclear(next);
+    return first;
+}
+
 static int postgres_commit(struct sql_store *s, struct err *e)
 {
     struct postgres *p = of_sql(s);
     p->marked = false;
     if (!is_connected(p))
         return fail_lost(p, e);
-    AUTO(result_clear_p) PGresult *r = PQexec(p->conn, "COMMIT");
+    AUTO(result_clear_p) PGresult *r = first_answer(p->conn, "COMMIT");
     if (succeeded(r)) {
         if (strcmp(PQcmdStatus(r), "COMMIT") == 0)
             return 0;

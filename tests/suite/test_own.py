@@ -7,7 +7,8 @@ from harness import *
 
 PLAIN = "policies: {s: {table: s, expires: at_ms}}"
 LIMITED = "policies: {s: {table: s, expires: at_ms, limits: {rows: 10}}}"
-OWN = ["lapse_fuse", "lapse_pause", "lapse_version"]
+OWN = ["lapse_fuse", "lapse_lease", "lapse_pause", "lapse_version"]
+VERSION = 2
 
 
 class Own(Case):
@@ -30,9 +31,9 @@ class Installing(Own):
     def test_twice(self):
         first, second = self.install(), self.install()
         self.assertEqual(self.own_tables(), OWN)
-        self.assertEqual((first.json["from"], first.json["version"]), (0, 1))
-        self.assertEqual((second.json["from"], second.json["version"]), (1, 1))
-        self.assertEqual(self.db.rows("select version from lapse_version"), [(1,)])
+        self.assertEqual((first.json["from"], first.json["version"]), (0, VERSION))
+        self.assertEqual((second.json["from"], second.json["version"]), (VERSION, VERSION))
+        self.assertEqual(self.db.rows("select max(version), count(*) from lapse_version"), [(VERSION, VERSION)])
 
     def test_what_it_says(self):
         self.assertIn("installed lapse's own tables", self.lapse(PLAIN, "install", code=0).out)
@@ -44,8 +45,8 @@ class Installing(Own):
             done = [p.wait() for p in running]
             self.assertEqual([r.code for r in done], [0] * 8, "\n".join(map(str, done)))
             self.assertEqual([r.json["from"] for r in done].count(0), 1, "only one of them installs")
-            self.assertEqual(self.db.rows("select version from lapse_version"), [(1,)])
-            self.given("drop table lapse_fuse; drop table lapse_pause; drop table lapse_version")
+            self.assertEqual(self.db.rows("select max(version), count(*) from lapse_version"), [(VERSION, VERSION)])
+            self.given("drop table lapse_fuse; drop table lapse_pause; drop table lapse_lease; drop table lapse_version")
 
     def test_times_are_readable(self):
         self.install()
@@ -71,7 +72,7 @@ class Installing(Own):
         sql = self.lapse(PLAIN, "install", "--print", code=0).out
         self.given(sql)
         self.assertEqual(self.own_tables(), OWN)
-        self.assertEqual(self.install().json["from"], 1)
+        self.assertEqual(self.install().json["from"], VERSION)
         self.assertIn("nothing to do", self.lapse(PLAIN, "install", "--print", code=0).out)
         self.assertEqual(self.install(PLAIN, "--print").json["statements"], [])
 
@@ -136,14 +137,49 @@ class Installing(Own):
 class Versions(Own):
     def test_an_older_program_refuses(self):
         self.install(LIMITED)
-        self.given("insert into lapse_version select 2, installed_at from lapse_version")
+        self.given("insert into lapse_version select max(version) + 1, max(installed_at) from lapse_version")
         for command in (["check"], ["plan"], ["sweep"], ["pause"], ["resume"], ["ack", "s"], ["install"],
                         ["install", "--print"]):
             with self.untouched():
                 r = self.lapse(LIMITED, *command, code=2)
             self.assertIn("newer lapse", r.err)
-            self.assertIn("version 2", r.err)
+            self.assertIn(f"version {VERSION + 1}", r.err)
         self.left("s", 1, 2)
+
+    def as_of_version_1(self):
+        self.install(LIMITED)
+        self.given("drop table lapse_lease; delete from lapse_version where version > 1")
+
+    def test_what_an_earlier_version_has_still_works(self):
+        self.as_of_version_1()
+        self.lapse(LIMITED, "pause", code=0)
+        self.assertEqual(self.sweep(LIMITED, code=6).policy("s")["outcome"], "paused")
+        self.lapse(LIMITED, "resume", code=0)
+        self.assertEqual(self.sweep(LIMITED.replace("rows: 10", "rows: 0"), code=4).policy("s")["outcome"], "fuse")
+        self.lapse(LIMITED, "ack", "s", code=0)
+        self.assertEqual(self.sweep(LIMITED).policy("s")["rows"], 1)
+        self.assertEqual(self.own_tables(), ["lapse_fuse", "lapse_pause", "lapse_version"])
+
+    def test_an_upgrade(self):
+        self.as_of_version_1()
+        self.lapse(LIMITED, "pause", "s", code=0)
+        self.assertEqual(len(self.install(PLAIN, "--print").json["statements"]), {True: 7, False: 5}[self.on_postgres])
+        self.assertEqual(self.install().json["from"], 1)
+        self.assertEqual(self.own_tables(), OWN)
+        self.assertEqual(self.sweep(LIMITED, code=6).policy("s")["outcome"], "paused", "what was kept is kept")
+
+    def test_what_is_printed_upgrades(self):
+        self.as_of_version_1()
+        self.given(self.lapse(PLAIN, "install", "--print", code=0).out)
+        self.assertEqual(self.own_tables(), OWN)
+        self.assertEqual(self.install().json["from"], VERSION)
+
+    def test_a_foreign_table_in_the_way_of_an_upgrade(self):
+        self.as_of_version_1()
+        self.given("create table lapse_lease (x integer)")
+        self.assertIn("lapse_lease", self.lapse(PLAIN, "install", code=1).err)
+        self.assertEqual(self.db.rows("select max(version) from lapse_version"), [(1,)])
+        self.assertEqual(self.sweep(PLAIN).policy("s")["rows"], 1)
 
     def test_a_table_that_is_missing(self):
         self.install()
@@ -201,11 +237,11 @@ class Schemas(Own, PostgresTest):
             contract = f"own_schema: {json.dumps(name)}\n" + LIMITED
             self.assertEqual(self.install(contract).json["schema"], name)
             quoted = '"' + name.replace('"', '""') + '"'
-            self.assertEqual(self.db.rows(f"select version from {quoted}.lapse_version"), [(1,)])
+            self.assertEqual(self.db.rows(f"select max(version) from {quoted}.lapse_version"), [(VERSION,)])
             self.lapse(contract, "pause", "s", code=0)
             self.assertEqual(self.plan(contract).policy("s")["paused"]["by"], "s")
             self.lapse(contract, "resume", "s", code=0)
-            self.assertEqual(self.install(contract).json["from"], 1)
+            self.assertEqual(self.install(contract).json["from"], VERSION)
         self.left("s", 1, 2)
 
     def test_names_compare_exactly(self):
@@ -236,6 +272,7 @@ class Schemas(Own, PostgresTest):
 class Grants(Own, PostgresTest):
     CONTRACT = """
         own_schema: upkeep
+        schedulers: { default: { every: 1m, exclusive: true } }
         policies:
           job:
             table: app.job

@@ -78,7 +78,7 @@ static void newer_tables_are_refused(void **state)
     struct file *f = *state;
     struct err e = ERR_INIT;
     install(f);
-    do_sql(f->sql, "INSERT INTO lapse_version VALUES (2, 'x')");
+    do_sql(f->sql, "INSERT INTO lapse_version SELECT max(version) + 1, 'x' FROM lapse_version");
     assert_int_equal(own_of(f)->look(f->store, &e), -1);
     assert_int_equal(e.kind, ERR_USAGE);
     assert_int_equal(f->store->own.version, 0);
@@ -196,6 +196,68 @@ static void a_brake_is_read_inside_a_transaction(void **state)
     assert_brakes(f, "'p'");
 }
 
+/* --- leases ---------------------------------------------------------------------------------------- */
+
+static struct lease_row take(struct file *f, const char *scheduler, const char *owner, int64_t us)
+{
+    struct err e = ERR_INIT;
+    struct lease_row row = {0};
+    if (own_of(f)->lease_take(f->store, scheduler, owner, us, &row, &e) < 0)
+        fail_msg("%s", e.text);
+    return row;
+}
+
+static void a_token_is_never_used_again(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    assert_int_equal(take(f, "s", "a", US_PER_S * 60).token, 1);
+    assert_string_equal(take(f, "s", "b", US_PER_S * 60).owner, "a");
+    assert_int_equal(take(f, "s", "a", US_PER_S * 60).token, 2); /* its answer was lost */
+    assert_int_equal(own_of(f)->lease_drop(f->store, "s", "a", 1, &e), 0);
+    assert_string_equal(take(f, "s", "b", US_PER_S * 60).owner, "a");
+    assert_int_equal(own_of(f)->lease_drop(f->store, "s", "a", 2, &e), 0);
+    assert_int_equal(take(f, "s", "b", US_PER_S * 60).token, 3);
+    assert_int_equal(take(f, "S", "a", US_PER_S * 60).token, 1); /* another name */
+    assert_int_equal(take(f, "s ", "a", US_PER_S * 60).token, 1);
+}
+
+static void only_the_current_token_passes(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    take(f, "s", "a", US_PER_S * 60);
+    assert_int_equal(own_of(f)->lease_fence(f->store, "s", "a", 1, US_PER_S * 60, &e), 0);
+    const struct {
+        const char *scheduler, *owner;
+        int64_t token;
+    } wrong[] = {{"s", "a", 0}, {"s", "a", 2}, {"s", "b", 1}, {"S", "a", 1}, {"t", "a", 1}};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        assert_int_equal(own_of(f)->lease_fence(f->store, wrong[i].scheduler, wrong[i].owner, wrong[i].token,
+                                                US_PER_S * 60, &e),
+                         -1);
+        assert_int_equal(e.kind, ERR_LEASE);
+    }
+}
+
+static void a_fence_belongs_to_the_open_transaction(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    take(f, "s", "a", US_PER_S * 60);
+    assert_int_equal(f->sql->engine->begin_write(f->sql, US_PER_S, US_PER_S, &e), 0);
+    f->sql->writing = true;
+    assert_int_equal(own_of(f)->lease_fence(f->store, "s", "a", 1, US_PER_S * 7200, &e), 0);
+    assert_int_equal(ask_number(f->sql, "SELECT unixepoch(expires_at) > unixepoch() + 3600 FROM lapse_lease"),
+                     1);
+    sqlstore_rollback(f->store);
+    assert_int_equal(ask_number(f->sql, "SELECT unixepoch(expires_at) > unixepoch() + 3600 FROM lapse_lease"),
+                     0);
+}
+
 /* --- for people -------------------------------------------------------------------------------------- */
 
 static void what_is_printed_is_what_is_missing(void **state)
@@ -228,6 +290,9 @@ int main(void)
         TEST(a_trip_takes_an_acknowledgement_away),
         TEST(brakes_end),
         TEST(a_brake_is_read_inside_a_transaction),
+        TEST(a_token_is_never_used_again),
+        TEST(only_the_current_token_passes),
+        TEST(a_fence_belongs_to_the_open_transaction),
         TEST(what_is_printed_is_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,230 @@
+"""A sweeper that is frozen past its lease, while another takes over: when it wakes it deletes nothing."""
+import contextlib
+import random
+import signal
+import sqlite3
+import threading
+import time
+
+from harness import *
+from proxy import Proxy
+
+LEASE_MS = 700
+CONTRACT = f"""
+    schedulers: {{ one: {{ every: 5m, exclusive: true, lease: {LEASE_MS}ms }} }}
+    policies:
+      job: {{ scheduler: one, table: job, expires: at_ms, batch: BATCH, with: [ step(job_id) ] }}
+    """
+OTHER = "elsewhere:1:00000001"
+FRESH = range(1000, 1005)     # due, and there only when the frozen one wakes
+
+
+class Frozen(Case):
+    def setUp(self):
+        super().setUp()
+        self.given("""create table job (id integer primary key, at_ms bigint);
+                      create table step (id integer primary key, job_id integer not null);
+                      create index job_at on job(at_ms); create index step_job on step(job_id)""")
+        self.lapse(CONTRACT.replace("BATCH", "2"), "install", code=0)
+
+    def fill(self, rows):
+        self.given("delete from step; delete from job; delete from lapse_lease")
+        self.db.executemany("insert into job values (?, ?)", [(n, n) for n in range(1, rows + 1)])
+        self.db.executemany("insert into step values (?, ?)", [(n, n) for n in range(1, rows + 1)])
+
+    def jobs(self):
+        return self.db.rows("select count(*) from job")[0][0]
+
+    def taken_over(self):
+        """Another holds the lease from now on, and there is something due that is its business."""
+        clock = "now() + interval '1 h'" if self.on_postgres else "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')"
+        self.given(f"update lapse_lease set token = token + 1, owner = '{OTHER}', expires_at = {clock}")
+        self.assertEqual(self.db.rows("select owner from lapse_lease"), [(OTHER,)])
+        self.db.executemany("insert into job values (?, ?)", [(n, n) for n in FRESH])
+        self.db.executemany("insert into step values (?, ?)", [(n, n) for n in FRESH])
+
+    def nothing_went(self):
+        self.assertEqual(self.db.rows(f"select id from job where id >= {FRESH[0]} order by id"), [(n,) for n in FRESH])
+        self.assertEqual(self.db.rows(f"select id from step where id >= {FRESH[0]} order by id"), [(n,) for n in FRESH])
+
+
+class AtEveryStatement(Frozen, PostgresTest):
+    """PostgreSQL: before any statement, from taking the lease to the second batch."""
+    ROWS = 6
+
+    def through(self, contract, point=None, act=None):
+        """Its result when it is frozen before that statement while act() goes on; and the statements."""
+        started = threading.Event()
+        box = []
+
+        def before(statement):
+            if statement.number == point:
+                started.wait(10)
+                box[0].signal(signal.SIGSTOP)
+                try:
+                    act()
+                finally:
+                    box[0].signal(signal.SIGCONT)
+
+        with Proxy(self.db, before) as proxy:
+            box.append(Lapse.start(proxy.dsn, contract, "sweep", "--json", "--now", NOW))
+            started.set()
+            r = box[0].wait()
+        return r, list(proxy.seen)
+
+    def points(self, contract):
+        self.fill(self.ROWS)
+        r, seen = self.through(contract)
+        self.assertEqual((r.code, r.policy("job")["rows"]), (0, self.ROWS), r)
+        taking = next(i for i, s in enumerate(seen) if "lapse_lease" in s.sql and s.sql.startswith("INSERT"))
+        deletes = next(i for i, s in enumerate(seen) if s.sql.startswith("DELETE"))
+        ends = next(i for i, s in enumerate(seen) if i > deletes and s.sql.startswith("COMMIT"))
+        self.assertRegex(seen[ends - 1].sql, r'^UPDATE \S*"lapse_lease"', "the fence is the last statement before COMMIT")
+        self.assertTrue(seen[taking - 1].begins_batch, seen)
+        begins = max(s.number for s in seen[:deletes] if s.begins_batch)
+        self.assertIn("idle_in_transaction_session_timeout = %d" % LEASE_MS, seen[begins - 1].sql)
+        return range(seen[taking - 1].number, min(seen[ends].number + 4, len(seen)) + 1), seen[ends].number
+
+    def frozen(self, batch):
+        contract = CONTRACT.replace("BATCH", batch)
+        points, commit = self.points(contract)
+        self.assertGreater(len(points), 10)
+        ends = set()
+        for point in points:
+            with self.subTest(point=point):
+                self.fill(self.ROWS)
+                others = []
+
+                def takeover():
+                    time.sleep(LEASE_MS / 1000 + 0.3)
+                    others.append(lapse(self.db, contract, "sweep", "--json", "--now", NOW))
+                    self.taken_over()
+
+                r, seen = self.through(contract, point, takeover)
+                self.assertTrue(others, f"the point was never reached: {seen}")
+                mine, theirs = r.policy("job"), others[0].policy("job")
+                words = f"before {seen[point - 1]}\n{seen[point - 1:]}\n{r}\n{others[0]}"
+                self.nothing_went()
+                self.assertEqual(self.jobs(), len(FRESH), words)
+                self.assertEqual((others[0].code, theirs["outcome"]), (0, "done"), words)
+                self.assertEqual(mine["rows"] + theirs["rows"], self.ROWS, words)
+                self.assertEqual((mine["unknown"], theirs["unknown"]), (0, 0), words)
+                if point <= commit:
+                    self.assertEqual(mine["rows"], 0, words)
+                self.assertIn((r.code, mine["outcome"]), ((1, "failed"), (0, "held_elsewhere")), words)
+                self.assertIn(OTHER, mine["error"], words)
+                ends.add(mine["outcome"])
+        self.assertEqual(ends, {"failed", "held_elsewhere"})
+
+    def test_batches(self):
+        self.frozen("2")
+
+    def test_all_in_one(self):
+        """What follows its COMMIT deletes nothing, so that is left out."""
+        contract = CONTRACT.replace("BATCH", "null")
+        _, commit = self.points(contract)
+        for point in (commit - 3, commit - 1, commit):
+            with self.subTest(point=point):
+                self.fill(self.ROWS)
+
+                def takeover():
+                    time.sleep(LEASE_MS / 1000 + 0.3)
+                    self.taken_over()
+
+                r, seen = self.through(contract, point, takeover)
+                self.nothing_went()
+                self.assertEqual((r.code, r.policy("job")["rows"], self.jobs()), (1, 0, self.ROWS + len(FRESH)), r)
+
+    def test_nobody_took_over(self):
+        """Its transaction was ended by the server, the lease expired, and it is still its own."""
+        contract = CONTRACT.replace("BATCH", "2")
+        _, commit = self.points(contract)
+        for point in (commit - 1, commit, commit + 1):
+            with self.subTest(point=point):
+                self.fill(self.ROWS)
+                r, _ = self.through(contract, point, lambda: time.sleep(LEASE_MS / 1000 + 0.3))
+                self.assertEqual((r.code, r.policy("job")["rows"], self.jobs()), (0, self.ROWS, 0), r)
+                self.assertEqual(self.db.rows("select token, owner from lapse_lease"), [(1, None)])
+
+    def test_a_takeover_waits_for_a_commit_under_way(self):
+        """The fence has locked the row: who comes now waits, and finds that the lease was renewed."""
+        contract = CONTRACT.replace("BATCH", "2")
+        self.fill(self.ROWS)
+        with self.db.connect() as holder:
+            self.given(f"insert into lapse_lease values ('one', 5, '{OTHER}', now(), now() - interval '1 s')")
+            with holder.cursor() as c:
+                c.execute("begin; update lapse_lease set expires_at = now() + interval '1 h'")
+                p = Lapse.start(self.db, contract, "sweep", "--json", "--now", NOW)
+                end = time.monotonic() + 20
+                while not self.db.rows("select 1 from pg_locks where not granted"):
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.02)
+                c.execute("commit")
+        r = p.wait()
+        self.assertEqual((r.code, r.policy("job")["outcome"]), (0, "held_elsewhere"), r)
+        self.assertEqual(self.jobs(), self.ROWS)
+
+
+class InMidRun(Frozen, SqliteTest):
+    """SQLite: a takeover waits for the file lock, if the frozen one has it."""
+    ROWS = 3000
+
+    def setUp(self):
+        super().setUp()
+        self.db.execute("pragma journal_mode = wal")       # so that it can be looked at while it is written
+
+    def in_transaction(self):
+        with contextlib.closing(sqlite3.connect(self.db.path, timeout=0.05, isolation_level=None)) as c:
+            try:
+                c.execute("begin immediate")
+                return False
+            except sqlite3.OperationalError:
+                return True
+
+    def test_at_random_moments(self):
+        seen = {True: 0, False: 0}
+        chance = random.Random(20240615)
+        contract = CONTRACT.replace("BATCH", "10")
+        for _ in range(40):
+            if min(seen.values()) >= 2:
+                break
+            self.fill(self.ROWS)
+            p = Lapse.start(self.db, contract, "sweep", "--json", "--now", NOW)
+            while p.running() and self.jobs() == self.ROWS:
+                time.sleep(0.002)
+            time.sleep(chance.uniform(0, 0.05))
+            p.signal(signal.SIGSTOP)
+            if not p.running() or not self.db.rows("select 1 from lapse_lease where owner is not null"):
+                p.signal(signal.SIGCONT)
+                p.wait()
+                continue
+            time.sleep(LEASE_MS / 1000 + 0.2)
+            locked = self.in_transaction()
+            seen[locked] += 1
+            (self.it_waits if locked else self.it_takes_over)(p, contract)
+        self.assertGreaterEqual(min(seen.values()), 1, seen)
+
+    def it_takes_over(self, p, contract):
+        other = self.sweep(contract).policy("job")
+        self.assertEqual((other["outcome"], self.jobs()), ("done", 0))
+        self.taken_over()
+        p.signal(signal.SIGCONT)
+        r = p.wait()
+        self.nothing_went()
+        self.assertEqual((r.code, r.policy("job")["outcome"]), (1, "failed"), r)
+        self.assertIn(f"lost to {OTHER}", r.policy("job")["error"])
+        self.assertEqual(r.policy("job")["rows"] + other["rows"], self.ROWS)
+
+    def it_waits(self, p, contract):
+        here = self.jobs()
+        other = Lapse.start(self.db, contract, "sweep", "--json", "--now", NOW)
+        time.sleep(1)
+        self.assertTrue(other.running(), "".join(other.so_far()))
+        self.assertEqual(self.jobs(), here)
+        p.signal(signal.SIGCONT)
+        mine, theirs = p.wait(), other.wait()
+        words = f"{mine}\n{theirs}"
+        self.assertEqual(self.jobs(), 0, words)
+        self.assertEqual(mine.policy("job")["rows"] + theirs.policy("job")["rows"], self.ROWS, words)
+        self.assertIn((mine.policy("job")["outcome"], theirs.policy("job")["outcome"]),
+                      (("done", "held_elsewhere"), ("done", "done"), ("failed", "done")), words)
