@@ -275,6 +275,16 @@ static void newest_first(struct writer *w, const char *row, const struct expr *x
     }
 }
 
+/* The same order as a row to compare. */
+static void rank_columns(struct writer *w, const char *row, const struct expr *x)
+{
+    for (size_t i = 0; i < x->ranking->n_newest; i++) {
+        sql_column(w->s, w->d, row, x->ranking->newest[i].column);
+        add(w->s, ", ");
+    }
+    columns(w->s, w->d, row, x->table->key, x->table->n_key);
+}
+
 /* Only the groups of the rows picked: a group that is looked at is looked at whole, others do not matter. */
 static void groups_of_picked(struct writer *w, const char *row, const struct ranking *r)
 {
@@ -340,6 +350,25 @@ static void beyond_in_all(struct writer *w, const char *alias, const struct expr
     add(s, ")");
 }
 
+/* Older than the last of the newest. Where nothing is NULL that is one comparison with one row, which an index
+ * on the order finds without the table; with fewer rows than stay there is no such row, and nothing is older. */
+static void beyond_last(struct writer *w, const char *alias, const struct expr *x, const char *row)
+{
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    add(s, "(");
+    rank_columns(w, alias, x);
+    add(s, ") < (SELECT ");
+    rank_columns(w, row, x);
+    from(s, w->d, t, row);
+    add(s, " WHERE ");
+    expression(w, row, x->kids[0]);
+    newest_first(w, row, x);
+    add(s, " LIMIT 1 OFFSET ");
+    sql_bind_integer(s, w->d, x->ranking->rows - 1);
+    add(s, ")");
+}
+
 static void beyond_newest(struct writer *w, const char *alias, const struct expr *x)
 {
     char row[ALIAS_SIZE], list[ALIAS_SIZE];
@@ -347,6 +376,8 @@ static void beyond_newest(struct writer *w, const char *alias, const struct expr
     new_alias(w, list);
     if (x->ranking->n_per)
         beyond_in_group(w, alias, x, row, list);
+    else if (x->ranking->plain)
+        beyond_last(w, alias, x, row);
     else
         beyond_in_all(w, alias, x, row, list);
 }
@@ -971,14 +1002,28 @@ static void filter(struct stmt *s)
     add(s, "count(*) FILTER (WHERE ");
 }
 
-/* Old enough and, for orphans, without a source. */
-static void bound_reached(struct writer *w, const struct plan *p)
+/* Rows that have reached the bound, old enough and, for orphans, without a source, but are kept by `by`: what
+ * must be true of a row that goes. A count of its own, since a condition that looks at other rows is a join in
+ * a WHERE, but in a FILTER may be asked of every row anew. NULL: nothing keeps any. */
+static void count_kept(struct writer *w, const struct plan *p, const struct expr *and, const struct expr *by)
 {
-    expression(w, THIS, p->timely);
-    if (!p->orphaned)
+    const struct expr *all[] = {p->matches, p->timely, p->orphaned, and};
+    if (!by) {
+        add(w->s, "0");
         return;
-    add(w->s, " AND ");
-    expression(w, THIS, p->orphaned);
+    }
+    add(w->s, "(SELECT count(*)");
+    from(w->s, w->d, p->root.table, THIS);
+    add(w->s, " WHERE ");
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        if (!all[i])
+            continue;
+        expression(w, THIS, all[i]);
+        add(w->s, " AND ");
+    }
+    add(w->s, "NOT (");
+    expression(w, THIS, by);
+    add(w->s, "))");
 }
 
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -1000,30 +1045,10 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
         d->time_readable(s, THIS, &p->times[i]);
     }
     add(s, ")),\n");
-    filter(s);
-    bound_reached(&w, p);
-    add(s, " AND ");
-    if (p->hold) {
-        add(s, "NOT (");
-        expression(&w, THIS, p->hold);
-        add(s, ")),\n");
-    } else {
-        add(s, "FALSE),\n");
-    }
-    filter(s);
-    bound_reached(&w, p);
-    if (p->hold) {
-        add(s, " AND ");
-        expression(&w, THIS, p->hold);
-    }
-    add(s, " AND ");
-    if (p->free_) {
-        add(s, "NOT (");
-        expression(&w, THIS, p->free_);
-        add(s, "))\n");
-    } else {
-        add(s, "FALSE)\n");
-    }
+    count_kept(&w, p, NULL, p->hold);
+    add(s, ",\n");
+    count_kept(&w, p, p->hold, p->free_);
+    add(s, "\n");
     from(s, d, p->root.table, THIS);
     add(s, " WHERE ");
     expression(&w, THIS, p->matches);
