@@ -553,6 +553,14 @@ void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
     d->lock(s, THIS, LOCK_SKIP);
 }
 
+static void count_of(struct stmt *s, const struct dialect *d, const struct table *t)
+{
+    stmt_clear(s);
+    add(s, "SELECT count(*)");
+    from(s, d, t, THIS);
+    add(s, " WHERE ");
+}
+
 void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     char row[ALIAS_SIZE];
@@ -564,6 +572,12 @@ void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan 
     refers_to(s, d, row, &p->source_join, &p->root, p->root.set);
     d->lock(s, row, LOCK_SHARE);
     add(s, ") AS lapse_rows");
+}
+
+void sql_source_there(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    count_of(s, d, p->source);
+    refers_to(s, d, THIS, &p->source_join, &p->root, p->root.set);
 }
 
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -651,14 +665,6 @@ void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, c
     add(s, " AND ");
     goes_too(&w, p, t);
     add(s, inside ? " IS TRUE" : " IS NOT TRUE");
-}
-
-static void count_of(struct stmt *s, const struct dialect *d, const struct table *t)
-{
-    stmt_clear(s);
-    add(s, "SELECT count(*)");
-    from(s, d, t, THIS);
-    add(s, " WHERE ");
 }
 
 void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node *parent,
