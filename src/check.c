@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check_parts.h"
+#include "fuse.h"
 
 /* One policy's plan, and the database to ask about it. */
 struct asking {
@@ -432,6 +433,42 @@ static int check_source(struct asking *a, struct err *e)
     return 0;
 }
 
+/* --- the fuse --------------------------------------------------------------------------------------------
+ */
+
+static void refuse_without_own(const struct policy *p, const struct store *s, struct findings *findings)
+{
+    if (!p->limits)
+        return;
+    if (!s->own.version)
+        findings_add(findings, FINDING_ERROR, p->name, p->limits->at, "run lapse install",
+                     "limits need lapse's own tables, which are not installed");
+    else if (s->own.lacks[0])
+        findings_add(findings, FINDING_ERROR, p->name, p->limits->at,
+                     "'lapse install --grants ROLE' prints what is needed",
+                     "limits need lapse's own tables, and this user has no right to %s", s->own.lacks);
+}
+
+static int check_fuse(struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    struct fuse f;
+    const struct policy *p = policy_of(a);
+    AUTO(text_release) struct text words = {0};
+    if (!p->limits || !a->store->own.version)
+        return 0;
+    if (fuse_judge(a->store, a->plan, -1, &f, &failed))
+        return take_delay(a, &failed, "the fuse", e);
+    fuse_words(a->plan, &f, &words);
+    if (words.len)
+        findings_add(a->findings, FINDING_WARNING, p->name, p->limits->at,
+                     f.verdict == FUSE_WOULD_TRIP
+                         ? "look at 'lapse plan'; if it is right, raise the limits, or acknowledge the trip"
+                         : "",
+                     "%s", text_str(&words));
+    return 0;
+}
+
 /* --- the policy
  * ---------------------------------------------------------------------------------------------- */
 
@@ -442,7 +479,9 @@ static int ask_database(struct asking *a, struct err *e)
         return -1;
     if (a->thorough && check_all_states(a, e))
         return -1;
-    return a->thorough && !a->refused ? check_unusable(a, e) : 0;
+    if (!a->thorough || a->refused)
+        return 0;
+    return check_unusable(a, e) || check_fuse(a, e) ? -1 : 0;
 }
 
 /* Where reading is denied the database would only say so once more. */
@@ -508,8 +547,8 @@ static int suggest_tables(struct store *s, const struct facts *facts, const stru
     return 0;
 }
 
-static int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
-                      struct err *e)
+int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
+               struct err *e)
 {
     struct asking a = {.plan = plan, .store = s, .thorough = thorough, .findings = findings};
     check_plan(plan, thorough, findings);
@@ -538,6 +577,7 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     size_t errors = findings->errors;
 
     refuse_not_yet(p, findings);
+    refuse_without_own(p, s, findings);
     size_t before = findings->n;
     plan_tables(p, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
@@ -560,12 +600,16 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
 int check_coverage(const struct contract *c, struct store *s, bool strict, struct findings *findings,
                    struct err *e)
 {
+    AUTO(facts_free_p) struct facts *names = NULL;
     AUTO(facts_free_p) struct facts *f = NULL;
-    struct table_names none = {0};
+    struct table_names none = {0}, open = {0};
     struct table_name *tables = NULL;
     size_t n = 0;
     /* Facts about no table still say how the engine matches names. */
-    if (s->ops->inspect(s, &none, &f, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+    if (s->ops->inspect(s, &none, &names, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+        return -1;
+    coverage_open(c, names, tables, n, findings->arena, &open);
+    if (s->ops->inspect(s, &open, &f, e))
         return -1;
     coverage_judge(c, f, tables, n, strict, findings);
     return 0;

@@ -1,8 +1,6 @@
 /* check_access: may this user do what the plan does, does it see every row, and will the rows obey? */
 #include "check_parts.h"
 
-enum { NEED_SELECT = 1, NEED_DELETE = 2, NEED_UPDATE = 4 };
-
 /* What is done to a table, and where the contract first says so. 0: nothing. */
 static int needs(const struct survey *s, const struct table *t, struct place *ret_at)
 {
@@ -21,7 +19,8 @@ static int needs(const struct survey *s, const struct table *t, struct place *re
     for (size_t i = s->n_losers; i-- > 0;) {
         if (s->losers[i]->node->table != t)
             continue;
-        need |= NEED_SELECT | NEED_DELETE | NEED_UPDATE; /* rows are locked, which takes UPDATE */
+        need |= NEED_SELECT | NEED_DELETE;
+        need |= s->losers[i]->node->set >= 0 ? NEED_UPDATE : 0; /* rows are locked, which takes UPDATE */
         *ret_at = s->losers[i]->at;
     }
     return need;

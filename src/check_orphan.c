@@ -38,6 +38,18 @@ static void check_emptied_source(const struct survey *s, const struct node *n)
         check_emptied_source(s, &n->kids[i]);
 }
 
+/* What its siblings hold would count as gone. The whole table holds all of it. */
+static void check_whole_source(const struct survey *s)
+{
+    const struct plan *p = s->plan;
+    if (p->source->part_of)
+        findings_add(s->findings, FINDING_ERROR, p->policy->name, source_place(p),
+                     arena_printf(s->findings->arena, "name the whole table: %s", p->source->part_of),
+                     "the source %s is a part of %s: rows whose source is in another part would pass for "
+                     "orphans",
+                     p->source->print, p->source->part_of);
+}
+
 static void check_source_index(const struct survey *s)
 {
     const struct plan *p = s->plan;
@@ -88,6 +100,7 @@ void check_orphan(const struct survey *s)
         return;
     check_own_source(s);
     check_emptied_source(s, &p->root);
+    check_whole_source(s);
     if (p->policy->orphan->when == ORPHAN_NEVER)
         findings_add(s->findings, FINDING_NOTE, p->policy->name, source_place(p), "",
                      "delete_when: never: nothing is ever due");

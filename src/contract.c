@@ -175,10 +175,16 @@ static void check_own_name(struct reader *r, const struct node *key)
         mistakes_add(r->mistakes, key->at, "a name in '%s' is empty or holds a control character", r->key);
 }
 
+/* A key with nothing behind it: a draft in which all is still to be decided. check says that it is empty. */
+static bool is_left_empty(const struct node *n)
+{
+    return n->kind == NODE_SCALAR && !n->quoted && !n->broken && !*n->text;
+}
+
 static void read_unbounded(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct unbounded *list = NULL;
-    if (!reader_map(r, n, "a map of tables and reasons"))
+    if (is_left_empty(n) || !reader_map(r, n, "a map of tables and reasons"))
         return;
     for (size_t i = 0; i < n->n_pairs; i++) {
         const struct pair *p = &n->pairs[i];
@@ -420,7 +426,7 @@ static void read_purges(struct reader *r, const struct node *n, void *field, siz
 static void read_policies(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct policy *list = NULL;
-    if (!reader_map(r, n, "a map of policies"))
+    if (is_left_empty(n) || !reader_map(r, n, "a map of policies"))
         return;
     for (size_t i = 0; i < n->n_pairs; i++) {
         check_own_name(r, n->pairs[i].key);
@@ -506,7 +512,7 @@ static const struct key_doc keys[] = {
      "Where the daemon serves metrics, health and the dashboard; off for nowhere.",
      NOT_YET, .read = read_serve},
     {"contract", "own_schema", "text", "",
-     "The schema that lapse's own tables are in.",
+     "The schema that lapse's own tables are in, where the engine has schemas; lapse install creates it.",
      .read = read_text, FIELD(contract, own_schema)},
 
     {"serve", "listen", "host:port", "127.0.0.1:9933",
@@ -620,7 +626,7 @@ static const struct key_doc keys[] = {
      .read = read_batch, FIELD(policy, batch)},
     {"policy", "limits", "map", "",
      "A fuse: a run that would delete more deletes nothing and stays stopped until lapse ack.",
-     NOT_YET, .read = read_limits, FIELD(policy, limits)},
+     .read = read_limits, FIELD(policy, limits)},
     {"policy", "pace", "map", "",
      "How hard it may push the database.",
      NOT_YET, .read = read_pace, FIELD(policy, pace)},
@@ -720,10 +726,10 @@ static const struct key_doc keys[] = {
 
     {"policy.limits", "rows", "number", "",
      "The most rows that one run may delete.",
-     NOT_YET, .read = read_count, FIELD(limits, rows)},
+     .read = read_count, FIELD(limits, rows)},
     {"policy.limits", "fraction", "fraction", "",
      "The largest part of the table that one run may delete.",
-     NOT_YET, .read = read_fraction, FIELD(limits, fraction)},
+     .read = read_fraction, FIELD(limits, fraction)},
 
     {"policy.pace", "target", "duration", "50ms",
      "How long a transaction should take; longer ones make the next batch smaller.",

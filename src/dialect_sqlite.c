@@ -316,10 +316,17 @@ const struct dialect dialect_sqlite = {
     .like = like,
     .prefix = prefix,
     .lock = lock,
+    .once = " AS ",
     .nulls_last = "",
     .now_is_text =
         "it is a text like '2026-11-16 04:54:14.123' here: write unixepoch(:now), or unixepoch(:now) * 1000",
     .now = now,
+    .own = {.name_type = "TEXT",
+            .time_type = "TEXT",
+            .time = TIME_TEXT,
+            .clock = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
+            .clock_us = "lapse_instant(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), 'UTC')",
+            .no_roles = "SQLite has no roles: whoever may write the file may sweep it"},
     .backticks = true,
     .brackets = true,
 };

@@ -399,7 +399,7 @@ static void add_cutoff(struct making *m, const char *value, bool never, instant 
 {
     struct plan *p = m->plan;
     p->cutoffs = arena_push(m->arena, p->cutoffs, p->n_cutoffs, sizeof(*p->cutoffs));
-    p->cutoffs[p->n_cutoffs++] = (struct cutoff){value, never, at};
+    p->cutoffs[p->n_cutoffs++] = (struct cutoff){value, never, at, NULL};
 }
 
 /* Older than span: the bound for it, and its cutoff for people. */
@@ -461,6 +461,7 @@ static const struct expr *keep_by(struct making *m)
         struct expr *one = plan_expr(m, EXPR_AND);
         plan_add_kid(m, one, plan_one_of(m, c, &all[i], 1));
         plan_add_kid(m, one, older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text));
+        m->plan->cutoffs[m->plan->n_cutoffs - 1].when = one->kids[0];
         plan_add_kid(m, any, one);
     }
     if (error_count(m) > before)
@@ -758,10 +759,10 @@ static void make_matches(struct making *m)
     const struct policy *pol = m->policy;
     const struct table *t = p->root.table;
     struct expr *matches = plan_expr(m, EXPR_AND);
-    if (pol->rows)
-        plan_add_kid(m, matches, plan_condition(m, t, pol->rows));
-    if (pol->where)
-        plan_add_kid(m, matches, plan_condition(m, t, pol->where));
+    p->rows = pol->rows ? plan_condition(m, t, pol->rows) : NULL;
+    p->where = pol->where ? plan_condition(m, t, pol->where) : NULL;
+    plan_add_kid(m, matches, p->rows);
+    plan_add_kid(m, matches, p->where);
     for (size_t i = 0; t->key_may_be_null && i < t->n_key; i++)
         if (!t->key[i]->not_null)
             plan_add_kid(m, matches, plan_on_column(m, EXPR_NOT_NULL, t->key[i]));

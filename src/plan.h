@@ -163,11 +163,14 @@ struct plan {
     const struct column **order; /* the cursor: ([columns of rows,] time, key), or the key alone */
     size_t n_order;
 
+    /* For people: the parts of matches; NULL: not given. */
+    const struct expr *rows, *where;
     /* For people: the cutoff(s). value NULL: for every row / otherwise. */
     struct cutoff {
         const char *value;
         bool never;
         instant at;
+        const struct expr *when; /* the rows it is for; NULL: all, or those that no other is for */
     } * cutoffs;
     size_t n_cutoffs; /* 0: each row says */
 

@@ -2,13 +2,11 @@
  *
  * The swept row is always called `this`; rows joined to it get names that no contract is likely to use.
  * Values are always parameters. */
-#include "sql.h"
+#include "sql_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define THIS "this"
 
 /* --- parameters and names ------------------------------------------------------------------------- */
 
@@ -118,16 +116,6 @@ static void from(struct stmt *s, const struct dialect *d, const struct table *t,
 }
 
 /* --- expressions --------------------------------------------------------------------------------------- */
-
-struct writer {
-    struct stmt *s;
-    const struct dialect *d;
-    instant now;
-    int aliases;               /* handed out so far */
-    const struct node *picked; /* not NULL: the rows asked about are those of its set */
-};
-
-enum { ALIAS_SIZE = 24 };
 
 static const char *new_alias(struct writer *w, char buf[ALIAS_SIZE])
 {
@@ -304,15 +292,15 @@ static void groups_of_picked(struct writer *w, const char *row, const struct ran
     }
 }
 
-/* The key is one of those numbered beyond so many in their group. */
-static void beyond_in_group(struct writer *w, const char *alias, const struct expr *x, const char *row,
-                            const char *list)
+/* The keys of all rows numbered beyond so many in their group. */
+static void numbered_beyond(struct writer *w, const char *alias, const struct expr *x)
 {
+    char row[ALIAS_SIZE], list[ALIAS_SIZE];
     struct stmt *s = w->s;
     const struct table *t = x->table;
-    add(s, t->n_key > 1 ? "(" : "");
-    columns(s, w->d, alias, t->key, t->n_key);
-    add(s, t->n_key > 1 ? ") IN (SELECT " : " IN (SELECT ");
+    new_alias(w, row);
+    new_alias(w, list);
+    add(s, "SELECT ");
     columns(s, w->d, list, t->key, t->n_key);
     add(s, " FROM (SELECT ");
     columns(s, w->d, row, t->key, t->n_key);
@@ -327,27 +315,22 @@ static void beyond_in_group(struct writer *w, const char *alias, const struct ex
         groups_of_picked(w, row, x->ranking);
     text_addf(&s->sql, ") AS %s WHERE %s.lapse_n > ", list, list);
     sql_bind_integer(s, w->d, x->ranking->rows);
-    add(s, ")");
 }
 
-/* The row is not in the list of the newest: a join with a short list, wherever the engine holds it. NOT IN
- * would search a list beyond PostgreSQL's work_mem from its beginning for every row. */
-static void beyond_in_all(struct writer *w, const char *alias, const struct expr *x, const char *row,
-                          const char *list)
+/* The keys of the newest rows of all. */
+static void newest_of_all(struct writer *w, const struct expr *x)
 {
+    char row[ALIAS_SIZE];
     struct stmt *s = w->s;
-    const struct table *t = x->table;
-    add(s, "NOT EXISTS (SELECT 1 FROM (SELECT ");
-    columns(s, w->d, row, t->key, t->n_key);
-    from(s, w->d, t, row);
+    new_alias(w, row);
+    add(s, "SELECT ");
+    columns(s, w->d, row, x->table->key, x->table->n_key);
+    from(s, w->d, x->table, row);
     add(s, " WHERE ");
     expression(w, row, x->kids[0]);
     newest_first(w, row, x);
     add(s, " LIMIT ");
     sql_bind_integer(s, w->d, x->ranking->rows);
-    text_addf(&s->sql, ") AS %s WHERE ", list);
-    join_columns(w, &(struct join){t->key, t->key, t->n_key}, list, alias);
-    add(s, ")");
 }
 
 /* Older than the last of the newest. Where nothing is NULL that is one comparison with one row, which an index
@@ -369,17 +352,41 @@ static void beyond_last(struct writer *w, const char *alias, const struct expr *
     add(s, ")");
 }
 
+/* In groups: the row is one of those beyond. Else it is not in the short list of the newest; NOT IN would
+ * search a list beyond PostgreSQL's work_mem from its beginning for every row. Either is worked out once:
+ * where few rows are expected outside, an engine would do it again for each of them. */
 static void beyond_newest(struct writer *w, const char *alias, const struct expr *x)
 {
-    char row[ALIAS_SIZE], list[ALIAS_SIZE];
-    new_alias(w, row);
+    char found[ALIAS_SIZE], list[ALIAS_SIZE];
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    bool grouped = x->ranking->n_per > 0;
+    new_alias(w, found);
     new_alias(w, list);
-    if (x->ranking->n_per)
-        beyond_in_group(w, alias, x, row, list);
-    else if (x->ranking->plain)
-        beyond_last(w, alias, x, row);
+    if (x->ranking->plain && !grouped) {
+        beyond_last(w, alias, x, found);
+        return;
+    }
+    if (grouped) {
+        add(s, t->n_key > 1 ? "(" : "");
+        columns(s, w->d, alias, t->key, t->n_key);
+        add(s, t->n_key > 1 ? ") IN (" : " IN (");
+    } else {
+        add(s, "NOT EXISTS (SELECT 1 FROM (");
+    }
+    text_addf(&s->sql, "WITH %s%s(", found, w->d->once);
+    if (grouped)
+        numbered_beyond(w, alias, x);
     else
-        beyond_in_all(w, alias, x, row, list);
+        newest_of_all(w, x);
+    add(s, ") SELECT ");
+    columns(s, w->d, found, t->key, t->n_key);
+    text_addf(&s->sql, " FROM %s)", found);
+    if (grouped)
+        return;
+    text_addf(&s->sql, " AS %s WHERE ", list);
+    join_columns(w, &(struct join){t->key, t->key, t->n_key}, list, alias);
+    add(s, ")");
 }
 
 static void expression(struct writer *w, const char *alias, const struct expr *x)
@@ -786,6 +793,13 @@ void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p)
     add(s, "\nLIMIT 1");
 }
 
+void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    stmt_clear(s);
+    add(s, "SELECT count(*)");
+    from(s, d, p->root.table, THIS);
+}
+
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
 {
     struct writer w = writer_for(s, d, p);
@@ -898,16 +912,29 @@ static void kid_sets(struct writer *w, const struct node *parent)
     }
 }
 
+void sql_of_node(struct writer *w, const struct node *n, const struct node *parent)
+{
+    const struct table *t = n->table;
+    if (n->set >= 0)
+        within(w->s, w->d, THIS, t->key, t->n_key, n, t->key);
+    else
+        within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+}
+
+void sql_sets(struct writer *w, const struct plan *p)
+{
+    add(w->s, "WITH RECURSIVE ");
+    root_sets(w, p);
+    kid_sets(w, &p->root);
+}
+
 /* "this row of table t goes": an OR over every node of that table. Returns whether anything was written. */
 static bool goes(struct writer *w, const struct node *n, const struct node *parent, const struct table *t,
                  bool begun)
 {
     if (n->table == t) {
         add(w->s, begun ? " OR " : "");
-        if (n->set >= 0)
-            within(w->s, w->d, THIS, t->key, t->n_key, n, t->key);
-        else
-            within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+        sql_of_node(w, n, parent);
         begun = true;
     }
     for (size_t i = 0; i < n->n_kids; i++)
@@ -985,9 +1012,7 @@ static bool detached(struct writer *w, const struct plan *p, const struct node *
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
-    add(s, "WITH RECURSIVE ");
-    root_sets(&w, p);
-    kid_sets(&w, &p->root);
+    sql_sets(&w, p);
     add(s, "\nSELECT ");
     for (size_t i = 0; i < p->n_slots; i++) {
         add(s, "(SELECT count(*)");
@@ -1108,4 +1133,37 @@ void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, con
     add(s, " WHERE ");
     expression(&w, THIS, is);
     add(s, " LIMIT 1");
+}
+
+/* --- lent to other files
+ * ------------------------------------------------------------------------------------------- */
+
+struct writer sql_writer(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    return writer_for(s, d, p);
+}
+
+const char *sql_alias(struct writer *w, char buf[ALIAS_SIZE])
+{
+    return new_alias(w, buf);
+}
+
+void sql_from(struct writer *w, const struct table *t, const char *alias)
+{
+    from(w->s, w->d, t, alias);
+}
+
+void sql_expression(struct writer *w, const char *alias, const struct expr *x)
+{
+    expression(w, alias, x);
+}
+
+void sql_join(struct writer *w, const struct join *j, const char *child, const char *parent)
+{
+    join_columns(w, j, child, parent);
+}
+
+void sql_newest_first(struct writer *w, const char *alias, const struct expr *x)
+{
+    newest_first(w, alias, x);
 }

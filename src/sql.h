@@ -64,10 +64,22 @@ struct dialect {
     void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
     bool locks_rows; /* false: a transaction that writes keeps all others out, nothing is locked by row */
     const char
+        *once; /* WITH x AS: what is worked out once, however often it is looked at: " AS MATERIALIZED " */
+    const char
         *nulls_last; /* what sends NULLs to the end of a descending order: " NULLS LAST"; "": they are */
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);
     const char *now_is_text; /* NULL: it is a time. Else what to write where a number is needed */
+    /* How lapse's own tables are spelt. */
+    struct {
+        const char *name_type, *time_type; /* of columns; names compare byte by byte */
+        const char *bind_name, *bind_time; /* what values are bound as; NULL: the engine's choice */
+        enum encoding time;                /* how that type holds an instant */
+        const char *clock, *clock_us;      /* the database's clock: as that type; in microseconds */
+        const char *lock;                  /* lets one installer work at a time; NULL: a write does */
+        const char *has_schema;            /* a row if there is schema {1}; NULL: no schemas */
+        const char *no_roles;              /* NULL: there are roles. Else why not */
+    } own;
     /* How to scan the contract's SQL text. */
     bool dollar_quotes;     /* $tag$ … $tag$ */
     bool backslash_strings; /* E'…\'…' */
@@ -136,12 +148,21 @@ void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
 /* Reading. For plans that rank rows the probe is a necessary condition only, which costs no ranking: a group
  * of a cap has more rows than stay; a row is old enough. */
 void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p); /* a row, or none */
+void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p);  /* one number */
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p,
                    int64_t most); /* one number */
 /* One row: gone per slot, detached per detach slot, oldest, newest (microseconds or NULL). */
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* One row: null_time, unreadable_time, held, waiting. */
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* A row per row that fits the key, two at most: its columns, its times (microseconds or NULL), its verdicts
+ * (1, 0 or NULL). */
+void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct inquiry *q);
+/* Its place among the rows of its group, the newest is 1, and how many they are; no row: it is not ranked. */
+void sql_rank_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key);
+/* Rows that make it wait: their key, and the number of all of them. */
+void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key,
+                   const struct wait *w, int64_t most);
 void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
                 int64_t most);
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);

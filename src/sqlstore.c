@@ -596,6 +596,18 @@ int sqlstore_scout(struct store *store, const struct plan *p, const struct curso
     return r;
 }
 
+int sqlstore_size(struct store *store, const struct plan *p, int64_t *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_size(&st, s->engine->dialect, p);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = query_number(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
 int sqlstore_remaining(struct store *store, const struct plan *p, int64_t most, int64_t *ret, struct err *e)
 {
     struct sql_store *s = of(store);
@@ -661,13 +673,6 @@ int sqlstore_has_value(struct store *store, const struct table *t, const struct 
     return r;
 }
 
-static bool plausible(int64_t v, int64_t unit_us)
-{
-    const int64_t from_s = INT64_C(631152000), to_s = INT64_C(4102444800); /* 1990 to 2100 */
-    int64_t per_s = US_PER_S / unit_us;
-    return v >= from_s * per_s && v < to_s * per_s;
-}
-
 enum { EXAMPLE_SIZE = sizeof(((struct time_sample *)0)->example) };
 _Static_assert(sizeof(((struct disorder *)0)->one) == EXAMPLE_SIZE, "examples are of one size");
 
@@ -704,10 +709,10 @@ static void sample_integer(const struct time_column *t, const struct value *v, s
         return;
     }
     int64_t i = number(v);
-    ret->plausible_s += plausible(i, US_PER_S);
-    ret->plausible_ms += plausible(i, US_PER_MS);
-    ret->plausible_us += plausible(i, 1);
-    if (!plausible(i, t->unit_us))
+    ret->plausible_s += time_is_plausible(i, US_PER_S);
+    ret->plausible_ms += time_is_plausible(i, US_PER_MS);
+    ret->plausible_us += time_is_plausible(i, 1);
+    if (!time_is_plausible(i, t->unit_us))
         set_example(ret, v);
 }
 

@@ -122,7 +122,8 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
         self.policies[f"r{self.seed}"] = dict(items)
         if self.chance(0.08):
             self.second_policy(dict(items), root)
-        elif self.source and self.source.times and not self.by_foreign and self.chance(0.2):
+        elif self.source and self.source.times and self.source.table.key and not self.by_foreign \
+                and self.chance(0.2):
             self.policy_for_source()
         elif self.sweepable and self.chance(0.3):
             self.policy_below()

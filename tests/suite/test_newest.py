@@ -259,6 +259,15 @@ class KeepNewest(Case):
         self.swept(c, gone={"n": 2}, kept={"waiting": 1})
         self.left("n", 1, 2, 5)
 
+    def test_a_row_of_another_group_goes_along(self):
+        self.given("create table n (id integer primary key, up integer references n(id), g text, at_ms bigint);"
+                   "create index n_up on n(up)")
+        self.insert("n", (1, None, "a", 1), (2, 1, "b", MS - 2), (3, None, "a", 2), (4, None, "b", MS - 1))
+        # 2 is too young to go by itself, but not among the newest of its group: it goes with 1
+        c = newest(", with: [n(up)]", per="g", rows=1).replace("table: t", "table: n")
+        self.swept(c, gone={"n": 2})
+        self.left("n", 3, 4)
+
     def test_with_inclusive_and_never(self):
         self.insert("t(id, at_ms)", (1, MS - HOUR), (2, MS - HOUR), (3, MS - HOUR))
         self.swept(newest(rows=1), gone={})

@@ -294,6 +294,9 @@ static void test_placeholders_and_locks(void **state)
     check_text(&s, " FOR UPDATE OF this SKIP LOCKED");
     d->lock(&s, "kid", LOCK_WAIT);
     check_text(&s, " FOR UPDATE OF kid");
+    d->lock(&s, "source", LOCK_SHARE);
+    check_text(&s, " FOR SHARE OF source");
+    assert_true(d->locks_rows);
 }
 
 int main(void)

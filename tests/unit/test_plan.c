@@ -770,6 +770,7 @@ static void an_expression_in_an_index_ends_the_way(void **state)
 
 /* --- findings --------------------------------------------------------------------------------- */
 
+#define ORPHAN_OF "table: jobs, orphan: { of: "
 static const struct {
     const char *keys, *finding; /* column of line 3, what, fix */
 } findings[] = {
@@ -899,6 +900,17 @@ static const struct {
      "48 detach and after stand below an entry on the table itself (list them beside the entry: they then hold for every row of the subtree)"},
     {"table: jobs, expires: at, with: [{ ref: jobs(parent_id), detach: [step(job_id)] }]",
      "48 detach and after stand below an entry on the table itself (list them beside the entry: they then hold for every row of the subtree)"},
+    {ORPHAN_OF "nope(id), by: n }, keep: now",
+     "35 table 'nope' does not exist (name a table of this database, with its schema if it is not on the search path)"},
+    {ORPHAN_OF "shown(id), by: n }, keep: now",
+     "35 'public.shown' is a view, not a table (name the base table that holds the rows)"},
+    {ORPHAN_OF "'step(nope, id)', by: [n, xyz] }, keep: now",
+     "35 table 'public.step' has no column 'nope' (its columns are: id, job_id, state, done_ms)\n"
+     "61 table 'public.jobs' has no column 'xyz' (its columns are: id, parent_id, code, state, mood, ok, n, ratio, price, data, free, ref, at, local, day, at_ms, at_s, at_us, note, keep_days, keep)"},
+    {ORPHAN_OF "step(id), by: code }, keep: now",
+     "29 'public.step.id' is integer and 'public.jobs.code' is text: they cannot be compared safely, and every row would pass for an orphan (give both columns the same type)"},
+    {ORPHAN_OF "step(id), by: n, matching: { nope: 1 } }, keep: now",
+     "64 table 'public.step' has no column 'nope' (its columns are: id, job_id, state, done_ms)"},
     {"table: jobs, cap: { rows: 5, newest: [at, nope], per: [stat] }",
      "63 table 'public.jobs' has no column 'stat' (did you mean 'state'?)\n"
      "50 table 'public.jobs' has no column 'nope' (did you mean 'note'?)"},
@@ -932,6 +944,155 @@ static void everything_wrong_is_found(void **state)
     }
 }
 
+/* --- orphans ---------------------------------------------------------------------------------- */
+
+#define ORPHAN "table: jobs, orphan: { of: step(id), by: n"
+
+static void an_orphan_has_no_source(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *keys, *orphaned;
+        bool needed, locked;
+    } cases[] = {
+        {ORPHAN " }, keep: now", "(n is not null and not true(exists step[id = n]) and exists step[])", true,
+         false},
+        {ORPHAN ", allow_empty: true }, keep: now", "(n is not null and not true(exists step[id = n]))",
+         false, false},
+        {ORPHAN ", matching: { state: a } }, keep: now",
+         "(n is not null and not true(exists step[id = n]) and exists step[])", true, false},
+        {ORPHAN ", matching: { state: a }, delete_when: deleted_or_unmatched }, keep: now",
+         "(n is not null and not true(exists step[id = n](state in 'a')) and exists step[])", true, true},
+        {ORPHAN
+         ", matching: 'this.state > 1', delete_when: deleted_or_unmatched, allow_empty: true }, keep: now",
+         "(n is not null and not true(exists step[id = n](sql<this.state > 1>)))", false, true},
+        {ORPHAN ", delete_when: never }, keep: now", "false", false, false},
+        {"table: jobs, orphan: { of: 'part(step_id, label)', by: [n, code], allow_empty: true }, keep: now",
+         "(n is not null and code is not null and not true(exists part[step_id = n, label = code]))", false,
+         false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct plan *p = make_plan(w, cases[i].keys, NOW);
+        assert_expr(p->orphaned, cases[i].orphaned);
+        assert_expr(p->due, cases[i].orphaned);
+        assert_true(p->judge_again && p->examines);
+        assert_int_equal(p->source_needed, cases[i].needed);
+        assert_int_equal(p->source_locked, cases[i].locked);
+        assert_int_equal(p->n_times, 0);
+        assert_cutoffs(p, "");
+    }
+}
+
+static void an_orphan_has_its_grace(void **state)
+{
+    struct world *w = *state;
+    struct plan *p =
+        make_plan(w, ORPHAN ", allow_empty: true }, age: [at_ms, at_s], hold: { ok: true }", NOW);
+    AUTO(text_release) struct text due = {0}, day = {0};
+    text_addf(&day, "%" PRId64, NOW - US_PER_DAY);
+    text_addf(
+        &due,
+        "(((at_ms is null or at_ms < @%s) and (at_s is null or at_s < @%s) and (at_ms is not null or at_s "
+        "is not null)) and not true(ok in 1) and (n is not null and not true(exists step[id = n])))",
+        text_str(&day), text_str(&day));
+    assert_expr(p->due, text_str(&due));
+    text_clear(&due);
+    text_addf(&due, "*: %s", text_str(&day));
+    assert_cutoffs(p, text_str(&due));
+}
+
+/* The set carries what the source rows are locked by, and only where they are. */
+static void a_source_that_is_locked_is_carried(void **state)
+{
+    struct world *w = *state;
+    assert_tree(make_plan(w, ORPHAN " }, keep: now", NOW), "0:0 jobs[](id)\n");
+    assert_tree(
+        make_plan(w, ORPHAN ", matching: { state: a }, delete_when: deleted_or_unmatched }, keep: now", NOW),
+        "0:0 jobs[](id, n)\n");
+}
+
+static void a_row_below_must_be_an_orphan_too(void **state)
+{
+    struct world *w = *state;
+    struct plan *p = make_plan(w, ORPHAN ", allow_empty: true }, keep: now, with: [jobs(parent_id)]", NOW);
+    assert_expr(p->free_,
+                "not true(subtree jobs[parent_id = id](exists jobs[parent_id = id](not true((n is not "
+                "null and not true(exists step[id = n]))))))");
+}
+
+/* Of the source's own columns, whatever the bound's are. */
+static void a_filter_may_have_the_unit_alone(void **state)
+{
+    struct world *w = *state;
+    struct plan *p =
+        make_plan(w,
+                  "table: step, orphan: { of: jobs(id), by: job_id, matching: { n: { older_than: 1s } "
+                  "}, delete_when: deleted_or_unmatched }, keep: now, unit: ms",
+                  NOW);
+    assert_int_equal(p->matching->time.unit_us, US_PER_MS);
+    make_plan(w, ORPHAN " }, keep: now, unit: ms", NOW);
+}
+
+static void compare_columns(struct world *w, struct column key, struct column by, bool ok)
+{
+    struct table *source = w->facts->tables[1], *swept = jobs_of(w);
+    struct column old_key = source->columns[0], old_by = swept->columns[6];
+    key.name = "id";
+    by.name = "n";
+    source->columns[0] = key;
+    swept->columns[6] = by;
+    bool made = try_plan(w, ORPHAN " }, keep: now", NOW) != NULL;
+    source->columns[0] = old_key;
+    swept->columns[6] = old_by;
+    if (made != ok)
+        fail_msg("%s and %s: %s", key.sql_type, by.sql_type, made ? "compared" : w->findings.list[0].what);
+    if (!ok)
+        assert_non_null(strstr(w->findings.list[0].what, "cannot be compared safely"));
+}
+
+#define COLUMN(t, s, ...) ((struct column){.type = t, .sql_type = s, __VA_ARGS__})
+
+static void what_differs_is_never_compared(void **state)
+{
+    struct world *w = *state;
+    const struct column integer = COLUMN(TYPE_INTEGER, "integer"), text = COLUMN(TYPE_TEXT, "text");
+    const struct column numeric = COLUMN(TYPE_NUMERIC, "numeric"), real = COLUMN(TYPE_REAL, "real");
+    const struct column any = COLUMN(TYPE_DYNAMIC, "", .any_class = true);
+    const struct column folded = COLUMN(TYPE_TEXT, "text", .collation = "nocase");
+    const struct column uuid = COLUMN(TYPE_DYNAMIC, "UUID");
+    compare_columns(w, integer, COLUMN(TYPE_INTEGER, "bigint"), true);
+    compare_columns(w, integer, numeric, true);
+    compare_columns(w, integer, uuid, true);
+    compare_columns(w, uuid, uuid, true);
+    compare_columns(w, uuid, text, false);
+    compare_columns(w, integer, text, false);
+    compare_columns(w, text, integer, false);
+    compare_columns(w, integer, real, false);
+    compare_columns(w, numeric, real, false);
+    compare_columns(w, real, real, true);
+    compare_columns(w, real, COLUMN(TYPE_REAL, "double precision"), false);
+    compare_columns(w, any, any, false);
+    compare_columns(w, any, integer, false);
+    compare_columns(w, integer, any, false);
+    compare_columns(w, text, COLUMN(TYPE_TEXT, "character varying"), true);
+    compare_columns(w, text, COLUMN(TYPE_TEXT, "bpchar"), false);
+    compare_columns(w, COLUMN(TYPE_TEXT, "bpchar"), COLUMN(TYPE_TEXT, "bpchar"), true);
+    compare_columns(w, text, COLUMN(TYPE_TEXT, "public.citext"), false);
+    compare_columns(w, text, folded, false);
+    compare_columns(w, folded, text, false);
+    compare_columns(w, folded, COLUMN(TYPE_TEXT, "text", .collation = "C"), false);
+    compare_columns(w, folded, folded, true);
+    compare_columns(w, COLUMN(TYPE_BLOB, "bytea"), COLUMN(TYPE_BLOB, "bytea"), true);
+    compare_columns(w, COLUMN(TYPE_BLOB, "BLOB", .any_class = true), COLUMN(TYPE_BLOB, "BLOB"), false);
+    compare_columns(w, COLUMN(TYPE_OTHER, "uuid"), COLUMN(TYPE_OTHER, "uuid"), true);
+    compare_columns(w, COLUMN(TYPE_OTHER, "uuid"), COLUMN(TYPE_OTHER, "inet"), false);
+    compare_columns(w, COLUMN(TYPE_OTHER, "integer[]"), COLUMN(TYPE_OTHER, "integer[]"), false);
+    compare_columns(w, COLUMN(TYPE_ENUM, "s.a"), COLUMN(TYPE_ENUM, "s.b"), false);
+    compare_columns(w, COLUMN(TYPE_TIMESTAMP, "t"), COLUMN(TYPE_TIMESTAMPTZ, "t"), false);
+    w->facts->ignores_case = true;
+    compare_columns(w, folded, COLUMN(TYPE_TEXT, "text", .collation = "NOCASE"), true);
+}
+
 /* Said beside the entry on the table itself, it may be said below it too. */
 static void saying_it_twice_is_harmless(void **state)
 {
@@ -961,16 +1122,16 @@ static void the_tables_to_inspect_are_all_that_are_named(void **state)
     AUTO(text_release) struct text out = {0};
     struct table_names names = {0};
     try_plan(w,
-             AT
-             ", with: [{ ref: a(x), with: [s.b(x)], detach: [c(x)], after: [d(x)] }, e(x)], detach: [f(x)], "
-             "after: [g(x)]",
+             AT ", orphan: { of: src(x), by: y }, with: [{ ref: a(x), with: [s.b(x)], detach: [c(x)], after: "
+                "[d(x)] }, e(x)], detach: [f(x)], "
+                "after: [g(x)]",
              NOW);
     plan_tables(&w->contract->policies[0], w->arena, &names);
     for (size_t i = 0; i < names.n; i++) {
         text_add(&out, i ? " " : "");
         table_name_print(names.list[i], &out);
     }
-    assert_string_equal(text_str(&out), "jobs a s.b c d e f g");
+    assert_string_equal(text_str(&out), "jobs src a s.b c d e f g");
 }
 
 int main(void)
@@ -999,6 +1160,12 @@ int main(void)
         TEST(the_shortest_way_to_the_time_is_taken),
         TEST(an_expression_in_an_index_ends_the_way),
         TEST(everything_wrong_is_found),
+        TEST(an_orphan_has_no_source),
+        TEST(an_orphan_has_its_grace),
+        TEST(a_source_that_is_locked_is_carried),
+        TEST(a_row_below_must_be_an_orphan_too),
+        TEST(a_filter_may_have_the_unit_alone),
+        TEST(what_differs_is_never_compared),
         TEST(saying_it_twice_is_harmless),
         TEST(an_unknown_zone_is_a_finding),
         TEST(the_tables_to_inspect_are_all_that_are_named),

@@ -90,6 +90,10 @@ static void write_slice(struct writing *w)
     const struct cursor start = {0};
     sql_pick(&w->s, w->d, w->plan, &start, 100);
     written(w, "pick");
+    if (w->plan->source_locked) {
+        sql_lock_source(&w->s, w->d, w->plan);
+        written(w, "lock source");
+    }
     if (w->plan->judge_again) {
         sql_judge(&w->s, w->d, w->plan);
         written(w, "judge");
@@ -181,11 +185,12 @@ static const struct {
      "LIMIT 1\n"
      "scout: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
-     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC NULLS LAST,"
-     " lapse_1.\"seen_ms\" DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS"
-     " lapse_1 WHERE lapse_1.\"code\" = $1{x}::text) AS lapse_2 WHERE lapse_2.lapse_n >"
-     " $2{5}::bigint) AND this.\"code\" = $3{x}::text)\n"
+     "WHERE (this.\"id\" IN (WITH lapse_1 AS MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT"
+     " lapse_3.\"id\", row_number() OVER (PARTITION BY lapse_3.\"state\", lapse_3.\"ok\" ORDER BY"
+     " lapse_3.\"at_ms\" DESC NULLS LAST, lapse_3.\"seen_ms\" DESC NULLS LAST, lapse_3.\"id\" DESC) AS"
+     " lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE lapse_3.\"code\" = $1{x}::text) AS lapse_4"
+     " WHERE lapse_4.lapse_n > $2{5}::bigint) SELECT lapse_1.\"id\" FROM lapse_1) AND this.\"code\" ="
+     " $3{x}::text)\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT $4{100}::bigint\n"
      "pick set: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
@@ -195,12 +200,13 @@ static const struct {
      "judge: SELECT this.\"id\", this.\"state\", this.\"ok\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
      "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
-     "AND (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
-     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC NULLS LAST,"
-     " lapse_1.\"seen_ms\" DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS"
-     " lapse_1 WHERE lapse_1.\"code\" = $2{x}::text AND (lapse_1.\"state\" = ANY($3{set 0.1}::text[])"
-     " OR lapse_1.\"state\" IS NULL) AND (lapse_1.\"ok\" = ANY($4{set 0.2}::integer[]) OR lapse_1.\"ok\""
-     " IS NULL)) AS lapse_2 WHERE lapse_2.lapse_n > $5{5}::bigint) AND this.\"code\" = $6{x}::text)",
+     "AND (this.\"id\" IN (WITH lapse_1 AS MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT"
+     " lapse_3.\"id\", row_number() OVER (PARTITION BY lapse_3.\"state\", lapse_3.\"ok\" ORDER BY"
+     " lapse_3.\"at_ms\" DESC NULLS LAST, lapse_3.\"seen_ms\" DESC NULLS LAST, lapse_3.\"id\" DESC) AS"
+     " lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE lapse_3.\"code\" = $2{x}::text AND"
+     " (lapse_3.\"state\" = ANY($3{set 0.1}::text[]) OR lapse_3.\"state\" IS NULL) AND (lapse_3.\"ok\" ="
+     " ANY($4{set 0.2}::integer[]) OR lapse_3.\"ok\" IS NULL)) AS lapse_4 WHERE lapse_4.lapse_n >"
+     " $5{5}::bigint) SELECT lapse_1.\"id\" FROM lapse_1) AND this.\"code\" = $6{x}::text)",
      /* SQLite */
      "probe: SELECT 1 FROM main.\"jobs\" AS this\n"
      "WHERE this.\"code\" = ?1{x}\n"
@@ -208,10 +214,11 @@ static const struct {
      "LIMIT 1\n"
      "scout: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
      " FROM main.\"jobs\" AS this\n"
-     "WHERE (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
-     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC,"
-     " lapse_1.\"seen_ms\" DESC, lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE"
-     " lapse_1.\"code\" = ?1{x}) AS lapse_2 WHERE lapse_2.lapse_n > ?2{5}) AND this.\"code\" = ?3{x})\n"
+     "WHERE (this.\"id\" IN (WITH lapse_1 AS (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\","
+     " row_number() OVER (PARTITION BY lapse_3.\"state\", lapse_3.\"ok\" ORDER BY lapse_3.\"at_ms\""
+     " DESC, lapse_3.\"seen_ms\" DESC, lapse_3.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_3"
+     " WHERE lapse_3.\"code\" = ?1{x}) AS lapse_4 WHERE lapse_4.lapse_n > ?2{5}) SELECT lapse_1.\"id\""
+     " FROM lapse_1) AND this.\"code\" = ?3{x})\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT ?4{100}\n"
      "pick set: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
@@ -221,12 +228,13 @@ static const struct {
      "judge: SELECT this.\"id\", this.\"state\", this.\"ok\"\n"
      " FROM main.\"jobs\" AS this\n"
      "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
-     "AND (this.\"id\" IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER"
-     " (PARTITION BY lapse_1.\"state\", lapse_1.\"ok\" ORDER BY lapse_1.\"at_ms\" DESC,"
-     " lapse_1.\"seen_ms\" DESC, lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE"
-     " lapse_1.\"code\" = ?1{x} AND (lapse_1.\"state\" IN (SELECT c1 FROM temp.lapse_set_0) OR"
-     " lapse_1.\"state\" IS NULL) AND (lapse_1.\"ok\" IN (SELECT c2 FROM temp.lapse_set_0) OR"
-     " lapse_1.\"ok\" IS NULL)) AS lapse_2 WHERE lapse_2.lapse_n > ?2{5}) AND this.\"code\" = ?3{x})"},
+     "AND (this.\"id\" IN (WITH lapse_1 AS (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\","
+     " row_number() OVER (PARTITION BY lapse_3.\"state\", lapse_3.\"ok\" ORDER BY lapse_3.\"at_ms\""
+     " DESC, lapse_3.\"seen_ms\" DESC, lapse_3.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_3"
+     " WHERE lapse_3.\"code\" = ?1{x} AND (lapse_3.\"state\" IN (SELECT c1 FROM temp.lapse_set_0) OR"
+     " lapse_3.\"state\" IS NULL) AND (lapse_3.\"ok\" IN (SELECT c2 FROM temp.lapse_set_0) OR"
+     " lapse_3.\"ok\" IS NULL)) AS lapse_4 WHERE lapse_4.lapse_n > ?2{5}) SELECT lapse_1.\"id\" FROM"
+     " lapse_1) AND this.\"code\" = ?3{x})"},
     {"table: part, cap: { rows: 2, newest: label }",
      write_ranks,
      /* PostgreSQL */
@@ -235,10 +243,11 @@ static const struct {
      "LIMIT 1 OFFSET $1{2}::bigint\n"
      "scout: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
      " FROM \"public\".\"part\" AS this\n"
-     "WHERE NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM \"public\".\"part\""
-     " AS lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC NULLS LAST, lapse_1.\"step_id\" DESC,"
-     " lapse_1.\"nr\" DESC LIMIT $1{2}::bigint) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\""
-     " AND lapse_2.\"nr\" = this.\"nr\")\n"
+     "WHERE NOT EXISTS (SELECT 1 FROM (WITH lapse_1 AS MATERIALIZED (SELECT lapse_3.\"step_id\","
+     " lapse_3.\"nr\" FROM \"public\".\"part\" AS lapse_3 WHERE TRUE ORDER BY lapse_3.\"label\" DESC NULLS"
+     " LAST, lapse_3.\"step_id\" DESC, lapse_3.\"nr\" DESC LIMIT $1{2}::bigint) SELECT"
+     " lapse_1.\"step_id\", lapse_1.\"nr\" FROM lapse_1) AS lapse_2 WHERE lapse_2.\"step_id\" ="
+     " this.\"step_id\" AND lapse_2.\"nr\" = this.\"nr\")\n"
      "ORDER BY this.\"step_id\", this.\"nr\"\n"
      "LIMIT $2{100}::bigint\n"
      "pick set: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
@@ -249,20 +258,21 @@ static const struct {
      " FROM \"public\".\"part\" AS this\n"
      "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set"
      " 0.1}::integer[]))\n"
-     "AND NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM \"public\".\"part\""
-     " AS lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC NULLS LAST, lapse_1.\"step_id\" DESC,"
-     " lapse_1.\"nr\" DESC LIMIT $3{2}::bigint) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\""
-     " AND lapse_2.\"nr\" = this.\"nr\")",
+     "AND NOT EXISTS (SELECT 1 FROM (WITH lapse_1 AS MATERIALIZED (SELECT lapse_3.\"step_id\","
+     " lapse_3.\"nr\" FROM \"public\".\"part\" AS lapse_3 WHERE TRUE ORDER BY lapse_3.\"label\" DESC NULLS"
+     " LAST, lapse_3.\"step_id\" DESC, lapse_3.\"nr\" DESC LIMIT $3{2}::bigint) SELECT"
+     " lapse_1.\"step_id\", lapse_1.\"nr\" FROM lapse_1) AS lapse_2 WHERE lapse_2.\"step_id\" ="
+     " this.\"step_id\" AND lapse_2.\"nr\" = this.\"nr\")",
      /* SQLite */
      "probe: SELECT 1 FROM main.\"part\" AS this\n"
      "WHERE TRUE\n"
      "LIMIT 1 OFFSET ?1{2}\n"
      "scout: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
      " FROM main.\"part\" AS this\n"
-     "WHERE NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM main.\"part\" AS"
-     " lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC, lapse_1.\"step_id\" DESC, lapse_1.\"nr\" DESC"
-     " LIMIT ?1{2}) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\" AND lapse_2.\"nr\" ="
-     " this.\"nr\")\n"
+     "WHERE NOT EXISTS (SELECT 1 FROM (WITH lapse_1 AS (SELECT lapse_3.\"step_id\", lapse_3.\"nr\""
+     " FROM main.\"part\" AS lapse_3 WHERE TRUE ORDER BY lapse_3.\"label\" DESC, lapse_3.\"step_id\""
+     " DESC, lapse_3.\"nr\" DESC LIMIT ?1{2}) SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM lapse_1)"
+     " AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\" AND lapse_2.\"nr\" = this.\"nr\")\n"
      "ORDER BY this.\"step_id\", this.\"nr\"\n"
      "LIMIT ?2{100}\n"
      "pick set: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
@@ -271,10 +281,10 @@ static const struct {
      "judge: SELECT this.\"step_id\", this.\"nr\"\n"
      " FROM main.\"part\" AS this\n"
      "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT c0, c1 FROM temp.lapse_set_0)\n"
-     "AND NOT EXISTS (SELECT 1 FROM (SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM main.\"part\" AS"
-     " lapse_1 WHERE TRUE ORDER BY lapse_1.\"label\" DESC, lapse_1.\"step_id\" DESC, lapse_1.\"nr\" DESC"
-     " LIMIT ?1{2}) AS lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\" AND lapse_2.\"nr\" ="
-     " this.\"nr\")"},
+     "AND NOT EXISTS (SELECT 1 FROM (WITH lapse_1 AS (SELECT lapse_3.\"step_id\", lapse_3.\"nr\" FROM"
+     " main.\"part\" AS lapse_3 WHERE TRUE ORDER BY lapse_3.\"label\" DESC, lapse_3.\"step_id\" DESC,"
+     " lapse_3.\"nr\" DESC LIMIT ?1{2}) SELECT lapse_1.\"step_id\", lapse_1.\"nr\" FROM lapse_1) AS"
+     " lapse_2 WHERE lapse_2.\"step_id\" = this.\"step_id\" AND lapse_2.\"nr\" = this.\"nr\")"},
     {"table: jobs, age: at_ms, keep: 1h, keep_newest: { rows: 1, per: parent_id, newest: at_ms }",
      write_ranks,
      /* PostgreSQL */
@@ -284,10 +294,11 @@ static const struct {
      "LIMIT 1\n"
      "scout: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE ((this.\"at_ms\" < $1{1718449200000}::bigint) AND this.\"id\" IN (SELECT lapse_2.\"id\" FROM"
-     " (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY lapse_1.\"parent_id\" ORDER BY"
-     " lapse_1.\"at_ms\"::numeric * 1000 DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM"
-     " \"public\".\"jobs\" AS lapse_1 WHERE TRUE) AS lapse_2 WHERE lapse_2.lapse_n > $2{1}::bigint))\n"
+     "WHERE ((this.\"at_ms\" < $1{1718449200000}::bigint) AND this.\"id\" IN (WITH lapse_1 AS"
+     " MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\", row_number() OVER (PARTITION"
+     " BY lapse_3.\"parent_id\" ORDER BY lapse_3.\"at_ms\"::numeric * 1000 DESC NULLS LAST,"
+     " lapse_3.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE TRUE) AS lapse_4 WHERE"
+     " lapse_4.lapse_n > $2{1}::bigint) SELECT lapse_1.\"id\" FROM lapse_1))\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT $3{100}::bigint\n"
      "pick set: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
@@ -297,12 +308,12 @@ static const struct {
      "judge: SELECT this.\"id\", this.\"parent_id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
      "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
-     "AND ((this.\"at_ms\" < $2{1718449200000}::bigint) AND this.\"id\" IN (SELECT lapse_2.\"id\" FROM"
-     " (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY lapse_1.\"parent_id\" ORDER BY"
-     " lapse_1.\"at_ms\"::numeric * 1000 DESC NULLS LAST, lapse_1.\"id\" DESC) AS lapse_n FROM"
-     " \"public\".\"jobs\" AS lapse_1 WHERE TRUE AND (lapse_1.\"parent_id\" = ANY($3{set"
-     " 0.1}::integer[]) OR lapse_1.\"parent_id\" IS NULL)) AS lapse_2 WHERE lapse_2.lapse_n >"
-     " $4{1}::bigint))",
+     "AND ((this.\"at_ms\" < $2{1718449200000}::bigint) AND this.\"id\" IN (WITH lapse_1 AS"
+     " MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\", row_number() OVER (PARTITION"
+     " BY lapse_3.\"parent_id\" ORDER BY lapse_3.\"at_ms\"::numeric * 1000 DESC NULLS LAST,"
+     " lapse_3.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE TRUE AND"
+     " (lapse_3.\"parent_id\" = ANY($3{set 0.1}::integer[]) OR lapse_3.\"parent_id\" IS NULL)) AS"
+     " lapse_4 WHERE lapse_4.lapse_n > $4{1}::bigint) SELECT lapse_1.\"id\" FROM lapse_1))",
      /* SQLite */
      "probe: SELECT 1 FROM main.\"jobs\" AS this\n"
      "WHERE (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND TRUE\n"
@@ -311,11 +322,11 @@ static const struct {
      "scout: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
      " FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"id\""
-     " IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY"
-     " lapse_1.\"parent_id\" ORDER BY CASE typeof(lapse_1.\"at_ms\") WHEN 'integer' THEN"
-     " max(-9223372036854775, min(9223372036854775, lapse_1.\"at_ms\")) * 1000 END DESC,"
-     " lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE TRUE) AS lapse_2 WHERE"
-     " lapse_2.lapse_n > ?2{1}))\n"
+     " IN (WITH lapse_1 AS (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\", row_number() OVER"
+     " (PARTITION BY lapse_3.\"parent_id\" ORDER BY CASE typeof(lapse_3.\"at_ms\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_3.\"at_ms\")) * 1000 END DESC,"
+     " lapse_3.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_3 WHERE TRUE) AS lapse_4 WHERE"
+     " lapse_4.lapse_n > ?2{1}) SELECT lapse_1.\"id\" FROM lapse_1))\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT ?3{100}\n"
      "pick set: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
@@ -326,12 +337,12 @@ static const struct {
      " FROM main.\"jobs\" AS this\n"
      "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
      "AND ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"id\""
-     " IN (SELECT lapse_2.\"id\" FROM (SELECT lapse_1.\"id\", row_number() OVER (PARTITION BY"
-     " lapse_1.\"parent_id\" ORDER BY CASE typeof(lapse_1.\"at_ms\") WHEN 'integer' THEN"
-     " max(-9223372036854775, min(9223372036854775, lapse_1.\"at_ms\")) * 1000 END DESC,"
-     " lapse_1.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_1 WHERE TRUE AND"
-     " (lapse_1.\"parent_id\" IN (SELECT c1 FROM temp.lapse_set_0) OR lapse_1.\"parent_id\" IS NULL))"
-     " AS lapse_2 WHERE lapse_2.lapse_n > ?2{1}))"},
+     " IN (WITH lapse_1 AS (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\", row_number() OVER"
+     " (PARTITION BY lapse_3.\"parent_id\" ORDER BY CASE typeof(lapse_3.\"at_ms\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_3.\"at_ms\")) * 1000 END DESC,"
+     " lapse_3.\"id\" DESC) AS lapse_n FROM main.\"jobs\" AS lapse_3 WHERE TRUE AND"
+     " (lapse_3.\"parent_id\" IN (SELECT c1 FROM temp.lapse_set_0) OR lapse_3.\"parent_id\" IS NULL))"
+     " AS lapse_4 WHERE lapse_4.lapse_n > ?2{1}) SELECT lapse_1.\"id\" FROM lapse_1))"},
     {"table: jobs, expires: at_ms, rows: { state: [a, 'x*', null] }",
      write_slice,
      /* PostgreSQL */
@@ -893,6 +904,82 @@ static const struct {
      " this.\"b\") > (?2{7}, ?3{x})\n"
      "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
      "LIMIT ?4{100}"},
+    {"table: jobs, orphan: { of: 'part(step_id, label)', by: [ok, code], matching: { nr: 1 }, delete_when: deleted_or_unmatched }, age: at_ms, keep: 1h",
+     write_slice,
+     /* PostgreSQL */
+     "pick: SELECT this.\"id\", this.\"ok\", this.\"code\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" < $1{1718449200000}::bigint) AND (this.\"ok\" IS NOT NULL AND this.\"code\" IS NOT"
+     " NULL AND NOT EXISTS (SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE lapse_1.\"step_id\" ="
+     " this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = $2{1}::integer) AND EXISTS"
+     " (SELECT 1 FROM \"public\".\"part\" AS lapse_2)))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT $3{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "lock source: SELECT count(*) FROM (SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE"
+     " (lapse_1.\"step_id\", lapse_1.\"label\") IN (SELECT * FROM unnest($1{set 0.1}::integer[], $2{set"
+     " 0.2}::text[])) FOR SHARE OF lapse_1) AS lapse_rows\n"
+     "judge: SELECT this.\"id\", this.\"ok\", this.\"code\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "AND ((this.\"at_ms\" < $2{1718449200000}::bigint) AND (this.\"ok\" IS NOT NULL AND this.\"code\" IS NOT"
+     " NULL AND NOT EXISTS (SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE lapse_1.\"step_id\" ="
+     " this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = $3{1}::integer) AND EXISTS"
+     " (SELECT 1 FROM \"public\".\"part\" AS lapse_2)))\n"
+     "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
+     "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
+     /* SQLite */
+     "pick: SELECT this.\"id\", this.\"ok\", this.\"code\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND (this.\"ok\" IS"
+     " NOT NULL AND this.\"code\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"part\" AS lapse_1 WHERE"
+     " lapse_1.\"step_id\" = this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = ?2{1}) AND"
+     " EXISTS (SELECT 1 FROM main.\"part\" AS lapse_2)))\n"
+     "ORDER BY this.\"id\"\n"
+     "LIMIT ?3{100}\n"
+     "lock source: SELECT count(*) FROM (SELECT 1 FROM main.\"part\" AS lapse_1 WHERE (lapse_1.\"step_id\","
+     " lapse_1.\"label\") IN (SELECT c1, c2 FROM temp.lapse_set_0)) AS lapse_rows\n"
+     "judge: SELECT this.\"id\", this.\"ok\", this.\"code\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "AND ((this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer') AND (this.\"ok\" IS NOT"
+     " NULL AND this.\"code\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"part\" AS lapse_1 WHERE"
+     " lapse_1.\"step_id\" = this.\"ok\" AND lapse_1.\"label\" = this.\"code\" AND lapse_1.\"nr\" = ?2{1}) AND"
+     " EXISTS (SELECT 1 FROM main.\"part\" AS lapse_2)))\n"
+     "delete: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
+     "left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
+    {"table: jobs, orphan: { of: step(id), by: ok, allow_empty: true }, keep: now, hold: { ok: 0 }",
+     write_counts,
+     /* PostgreSQL */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", NULL FROM \"public\".\"jobs\" AS this"
+     " WHERE ((this.\"ok\" = $1{0}::integer) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1"
+     " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     " lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE FALSE),\n"
+     "count(*) FILTER (WHERE NOT (TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+     " \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT ((this.\"ok\" ="
+     " $1{0}::integer) IS NOT TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+     " \"public\".\"step\" AS lapse_2 WHERE lapse_2.\"id\" = this.\"ok\")) AND (this.\"ok\" = $2{0}::integer)"
+     " IS NOT TRUE AND FALSE)\n"
+     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     /* SQLite */
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", NULL FROM main.\"jobs\" AS this WHERE"
+     " ((this.\"ok\" = ?1{0}) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+     " main.\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))),\n"
+     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
+     "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
+     "kept: SELECT count(*) FILTER (WHERE FALSE),\n"
+     "count(*) FILTER (WHERE NOT (TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"step\" AS"
+     " lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT ((this.\"ok\" = ?1{0}) IS NOT TRUE)),\n"
+     "count(*) FILTER (WHERE TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\"step\" AS"
+     " lapse_2 WHERE lapse_2.\"id\" = this.\"ok\")) AND (this.\"ok\" = ?2{0}) IS NOT TRUE AND FALSE)\n"
+     " FROM main.\"jobs\" AS this WHERE TRUE"},
     /* clang-format on */
 };
 
