@@ -333,8 +333,9 @@ static void newest_of_all(struct writer *w, const struct expr *x)
     sql_bind_integer(s, w->d, x->ranking->rows);
 }
 
-/* Older than the last of the newest. Where nothing is NULL that is one comparison with one row, which an index
- * on the order finds without the table; with fewer rows than stay there is no such row, and nothing is older. */
+/* Older than the last of the newest. Where nothing is NULL that is one comparison with one row, which an
+ * index on the order finds without the table; with fewer rows than stay there is no such row, and nothing is
+ * older. */
 static void beyond_last(struct writer *w, const char *alias, const struct expr *x, const char *row)
 {
     struct stmt *s = w->s;
@@ -1034,8 +1035,8 @@ static void filter(struct stmt *s)
 }
 
 /* Rows that have reached the bound, old enough and, for orphans, without a source, but are kept by `by`: what
- * must be true of a row that goes. A count of its own, since a condition that looks at other rows is a join in
- * a WHERE, but in a FILTER may be asked of every row anew. NULL: nothing keeps any. */
+ * must be true of a row that goes. A count of its own, since a condition that looks at other rows is a join
+ * in a WHERE, but in a FILTER may be asked of every row anew. NULL: nothing keeps any. */
 static void count_kept(struct writer *w, const struct plan *p, const struct expr *and, const struct expr *by)
 {
     const struct expr *all[] = {p->matches, p->timely, p->orphaned, and};
