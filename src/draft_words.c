@@ -19,28 +19,18 @@ static const char *const filler[] = {"entry", "row", "data", "store",  "table",
 /* Beside them in a name: words that only say where such a row comes from. With any other word it may be
  * somebody's own: a vehicle lease, a trading session, a security token. */
 static const char *const technical[] = {
-    "access",    "active",    "actor",        "advisory",
-    "agent",     "app",       "auth",         "authentication",
-    "browser",   "channel",   "client",       "cluster",
-    "config",    "cookie",    "cron",         "daemon",
-    "db",        "dev",       "dist",         "email",
-    "ephemeral", "flow",      "grpc",         "http",
-    "inbound",   "inbox",     "instance",     "job",
-    "jwt",       "lane",      "leader",       "limit",
-    "lock",      "login",     "magic",        "mfa",
-    "migration", "model",     "node",         "oauth",
-    "oauth2",    "oidc",      "outbound",     "outbox",
-    "page",      "partition", "password",     "pkce",
-    "poll",      "poller",    "process",      "pwd",
-    "query",     "queue",     "rate",         "refresh",
-    "render",    "request",   "resource",     "response",
-    "saml",      "schedule",  "scheduler",    "server",
-    "service",   "shard",     "signin",       "signup",
-    "socket",    "sso",       "stream",       "sync",
-    "task",      "temp",      "temporary",    "tmp",
-    "totp",      "user",      "verification", "view",
-    "web",       "websocket", "worker",       "workflow",
-    "workspace", "ws",        "xsrf",
+    "access",         "active",   "actor",     "advisory",  "agent",        "app",       "auth",
+    "authentication", "browser",  "channel",   "cluster",   "config",       "cookie",    "cron",
+    "daemon",         "db",       "dev",       "dist",      "email",        "ephemeral", "flow",
+    "grpc",           "http",     "inbound",   "inbox",     "instance",     "job",       "jwt",
+    "lane",           "leader",   "limit",     "lock",      "login",        "magic",     "mfa",
+    "migration",      "model",    "node",      "oauth",     "oauth2",       "oidc",      "outbound",
+    "outbox",         "page",     "partition", "password",  "pkce",         "poll",      "poller",
+    "process",        "pwd",      "query",     "queue",     "rate",         "refresh",   "render",
+    "request",        "response", "saml",      "schedule",  "scheduler",    "shard",     "signin",
+    "signup",         "socket",   "sso",       "stream",    "sync",         "task",      "temp",
+    "temporary",      "tmp",      "totp",      "user",      "verification", "view",      "web",
+    "websocket",      "worker",   "workflow",  "workspace", "ws",           "xsrf",
 };
 static const char *const queue[] = {"queue", "outbox", "inbox", "mailbox",
                                     "spool", "letter", "retry", "delivery"};
@@ -66,10 +56,11 @@ static const char *const lasting[] = {"valid", "keep", "alive", "live"};
 /* With `at` or `after` behind them. */
 static const char *const removal[] = {"delete", "purge", "evict", "remove", "prune"};
 static const char *const of_the_row[] = {"row", "record", "entry", "ttl"};
-/* A token that is refreshed, money, a renewal. */
-static const char *const outliving[] = {"refresh",  "renewal", "credential", "amount",  "price",
-                                        "rent",     "cost",    "currency",   "balance", "deposit",
-                                        "landlord", "salary",  "secret"};
+/* A token that is refreshed, money, a renewal; a mark that a row is to stay. */
+static const char *const outliving[] = {
+    "refresh",    "renewal", "credential", "amount", "price",     "rent",     "cost",    "currency",
+    "balance",    "deposit", "landlord",   "salary", "secret",    "never",    "forever", "permanent",
+    "persistent", "pinned",  "hold",       "retain", "retention", "protected"};
 static const char *const states[] = {"status", "state", "phase"};
 static const char *const ended[] = {
     "completed", "complete",     "done",      "finished",     "succeeded", "success",    "successful",

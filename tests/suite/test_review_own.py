@@ -1,4 +1,4 @@
-"""Faults that a review of own tables, fuses, brakes, explain and init found, each with the smallest case that shows it."""
+"""What a review of own tables, fuses, brakes, explain and init found, each with the smallest case that shows it."""
 import yaml
 
 from harness import *
@@ -37,8 +37,9 @@ class Explained(Case):
 @every_engine
 class Drafted(Case):
     """Only a name of technical words alone makes an expired row nobody's."""
-    PRECIOUS = ("vehicle_leases", "parking_leases", "security_tokens", "trading_sessions", "yoga_sessions", "share_locks",
-                "applications_pending", "partner_connections", "hardware_tokens", "crop_resets")
+    PRECIOUS = ("vehicle_leases", "parking_leases", "security_tokens", "trading_sessions", "yoga_sessions",
+                "share_locks", "applications_pending", "partner_connections", "hardware_tokens", "crop_resets",
+                "client_sessions", "service_connections", "server_leases")
     EPHEMERAL = ("sessions", "user_sessions", "lane_leases", "idempotency_keys", "rate_limit_locks", "oauth_pending",
                  "password_resets", "sessions_v2", "http_cache", "presence_entries")
 
@@ -47,6 +48,8 @@ class Drafted(Case):
         column = "expires_at" if self.on_postgres else "expires_at_ms"
         for t in self.PRECIOUS + self.EPHEMERAL:
             self.given(f"create table {t} (id integer primary key, {column} {kind})")
+        for n, mark in enumerate(("never_expires", "permanent", "is_pinned", "legal_hold")):
+            self.given(f"create table locks_{n} (id integer primary key, {column} {kind}, {mark} boolean)")
         r = lapse(None, None, "init", self.db.dsn)
         self.assertEqual(sorted(yaml.safe_load(r.out)["policies"]), sorted(self.EPHEMERAL))
 
