@@ -396,7 +396,7 @@ static void say_unusable(const struct asking *a, const struct due *d)
 static int check_unusable(struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
-    AUTO(due_release) struct due d;
+    AUTO(due_release) struct due d = {0};
     if (!a->plan->n_times)
         return 0;
     due_init(&d, a->plan);

@@ -25,6 +25,8 @@ int work_own(struct work *w)
     struct err e = ERR_INIT;
     if (look(w, &e) == 0)
         return 0;
+    if (e.kind == ERR_LOST && w->store->ops->reconnect(w->store, &e) == 0 && look(w, &e) == 0)
+        return 0;
     work_fail(w, &e);
     w->report->kind = REPORT_ERROR;
     return -1;

@@ -479,14 +479,24 @@ def place(value, column):
 class Newest:
     """cap and keep_newest: {rows, per, newest}."""
 
-    def __init__(self, said, table):
+    def __init__(self, said, table, instants=None):
+        """instants: the policy's age columns -> a function of a row that tells the instant. By these its rows are old,
+        so by these they are new; a time that cannot be used is as old as NULL."""
         self.rows = said["rows"]
+        self.instants = instants or {}
         self.per = [table.column(c).name for c in listed(said.get("per"))]
         names = [table.column(c).name for c in listed(said["newest"])]
-        self.newest = [table.columns[c] for c in names + (table.key or table.unique)]
+        self.newest = [table.columns[c] for c in names]
+        self.key = [table.columns[c] for c in table.key or table.unique]
 
     def place(self, row):
-        return [place(row[c.name], c) for c in self.newest]
+        return [self.place_of(row, c) for c in self.newest] + [place(row[c.name], c) for c in self.key]
+
+    def place_of(self, row, column):
+        if column.name not in self.instants:
+            return place(row[column.name], column)
+        at = self.instants[column.name](row)
+        return (0, 0) if at in (None, UNUSABLE) else (1, at)
 
     def has(self, row, population):
         """Whether the row is among the newest of its group. A NULL group is a group."""
@@ -510,7 +520,8 @@ class Orphan:
     def refuses(self, state, losing):
         """Everything would be an orphan of a source that has nothing in it; and a policy that deletes rows of its own
         source would make orphans as it goes. losing: the tables that it deletes from."""
-        return not state[self.source] and not self.allow_empty or self.source in losing
+        empty = not state[self.source] and not self.allow_empty and self.when != "never"
+        return empty or self.source in losing
 
     def sources(self, row, state):
         wanted = [row[c] for c in self.by]
@@ -600,8 +611,9 @@ class Judge:
         self.conditions = Conditions(now, self.unit, self.zone, sql or {})
         self.owner = Owner(said, self.table, schema)
         self.times = [self.table.column(c) for c in listed(said.get("expires", said.get("age")))]
+        instants = {c.name: lambda row, c=c: instant(row[c.name], c, self.unit, self.zone) for c in self.times}
         self.cap = Newest(said["cap"], self.table) if "cap" in said else None
-        self.keep_newest = Newest(said["keep_newest"], self.table) if "keep_newest" in said else None
+        self.keep_newest = Newest(said["keep_newest"], self.table, instants) if "keep_newest" in said else None
         self.orphan = Orphan(said["orphan"], self.table, schema) if "orphan" in said else None
 
     # --- a row on its own

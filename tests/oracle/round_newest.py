@@ -18,7 +18,8 @@ class Newest:
         if made.attributes and self.chance(0.1):
             per.append(self.rng.choice(list(made.attributes)))
         self.use(f"{word} per {len(per) if len(per) < 2 else 'several'}")
-        pool = [c for c in self.sortable(made) + [self.tied_column(made)] if c not in per]
+        by_age = [c for c in made.times if word == "keep_newest" and made.table.columns[c].kind == "text"]
+        pool = [c for c in self.sortable(made) + by_age + [self.tied_column(made)] if c not in per]
         if made.table.key and self.chance(0.1):
             pool += [c for c in made.table.key[:1] if c not in pool and c not in made.times]
         newest = self.rng.sample(pool, min(len(pool), self.pick(1, 1, 1, 2, 3)))
@@ -34,7 +35,8 @@ class Newest:
 
     def sortable(self, made):
         """Columns that say which row is newer. Not the times that are texts: written in several forms they do not sort
-        as times, and the program says so, as it does of texts among numbers."""
+        as times, and the program says so, as it does of texts among numbers. (An age column is sorted by its instants.)
+        """
         return [c for c in made.times if made.table.columns[c].kind != "text"] + list(made.attributes)
 
     def sorted_now(self, made):
@@ -90,7 +92,7 @@ class Newest:
         for size in groups.values():
             if abs(size - rule.rows) < 2:
                 self.use(f"{word}: group of N{size - rule.rows:+}".replace("+0", ""))
-        named = len(rule.newest) - len(judge.table.key or judge.table.unique)
+        named = len(rule.newest)
         for a in population:
             for b in population:
                 same_group = a is not b and all(a[c] == b[c] for c in rule.per)

@@ -72,7 +72,8 @@ class Orphans:
             return [self.rng.choice(whole)[k] for k in self.of_key]
         if not self.pg and "STRICT" not in root.options and self.chance(0.1):
             self.use("orphan: by holds another type")
-            return [self.pick("x", b"x", b"", *([0.5] if source.table.columns[k].kind == "int" else [])) for k in self.of_key]
+            return [self.pick("x", b"x", b"", *([0.5] if source.table.columns[k].kind == "int" else []))
+                    for k in self.of_key]
         return [self.key_value(source, k) for k in self.of_key]
 
     def finish_orphan(self, policy, root):
@@ -88,7 +89,7 @@ class Orphans:
         if self.unmatched or self.chance(0.15):
             self.use("matching")
             rule["matching"] = self.matching(source)
-        if not source.rows and (self.when == "never" or self.chance(0.4)) or self.chance(0.1):
+        if self.chance(0.1 if source.rows else 0.45):
             rule["allow_empty"] = True
         elif self.chance(0.1):
             rule["allow_empty"] = False

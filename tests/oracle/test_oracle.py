@@ -419,6 +419,15 @@ class Newest(unittest.TestCase):
         keep = {"age": "at_ms", "keep": "1h", "keep_newest": {"rows": 1, "per": "tenant", "newest": "at_ms"}}
         self.assertEqual(self.gone(*rows, **keep), [1, 4])
 
+    def test_keep_newest_by_instants(self):
+        """An age column says who is newest by its instants; what cannot be used is oldest."""
+        rows = [{"seen": s} for s in ("2024-01-01 00:00:00+00", "infinity", "2023-01-01 00:00:00+00", None)]
+        keep = {"age": "seen", "keep": "1h", "keep_newest": {"rows": 1, "newest": "seen"}}
+        self.assertEqual(self.gone(*rows, **keep), [3])
+        rows = [{"state": s} for s in ("2024-01-01T12:00:00+09:00", "2024-01-01 04:00:00Z", "9999")]
+        keep = {"age": "state", "keep": "1h", "keep_newest": {"rows": 1, "newest": "state"}}
+        self.assertEqual(self.gone(*rows, **keep), [1])
+
     def test_keep_newest_and_a_subtree(self):
         rows = [{"at_ms": 0}, {"at_ms": 5, "up": 1}, {"at_ms": 1}]
         keep = {"age": "at_ms", "keep": "1h", "keep_newest": {"rows": 1, "newest": "at_ms"}}
@@ -497,6 +506,7 @@ class Orphans(unittest.TestCase):
         self.source()
         self.assertEqual((self.gone({"s": 1}), self.v.refused), ([], True))
         self.assertEqual((self.gone({"s": 1}, {}, orphan={"allow_empty": True}), self.v.refused), ([1], False))
+        self.assertEqual((self.gone({"s": 1}, orphan={"delete_when": "never"}), self.v.refused), ([], False))
         self.source({"id": 7, "state": "x"})
         said = {"matching": {"state": "y"}, "delete_when": "deleted_or_unmatched"}
         self.assertEqual((self.gone({"s": 7}, orphan=said), self.v.refused), ([1], False))
@@ -747,17 +757,15 @@ class Misreadings(unittest.TestCase):
                 self.in_rule(rule, lambda said: {**said, "newest": oracle.listed(said["newest"])[:1]})
 
     def test_ties_by_the_smallest_key(self):
-        def place(newest, row):
-            named = len(newest.newest) - newest.keys
-            found = [oracle.place(row[c.name], c) for c in newest.newest]
-            return found[:named] + [_Reversed(p) for p in found[named:]]
-        made = oracle.Newest.__init__
+        right = oracle.Newest.place
 
-        def init(newest, said, table):
-            made(newest, said, table)
-            newest.keys = len(table.key or table.unique)
-        with mock.patch.object(oracle.Newest, "__init__", init):
-            self.caught(oracle.Newest, "place", place)
+        def place(newest, row):
+            found = right(newest, row)
+            return found[:len(newest.newest)] + [_Reversed(p) for p in found[len(newest.newest):]]
+        self.caught(oracle.Newest, "place", place)
+
+    def test_age_columns_sorted_as_they_are_written(self):
+        self.caught(oracle.Newest, "place_of", lambda newest, row, c: oracle.place(row[c.name], c))
 
     def test_null_is_newest(self):
         right = oracle.place
@@ -896,6 +904,9 @@ class _Leaf:
 
     def __init__(self, level):
         self.table, self.detach, self.after, self.owned = level.table, [], [], []
+
+    def losing(self):
+        return {self.table}
 
 
 if __name__ == "__main__":
