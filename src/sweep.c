@@ -563,9 +563,9 @@ static void say_fuse(struct run *r)
         end(r, OUTCOME_FUSE, &e);
     } else if (r->fuse.verdict == FUSE_WOULD_TRIP) {
         err_set(&e, ERR_FUSE,
-                "the fuse tripped: more than %lld rows would go, the most that its limits allow; nothing is "
+                "the fuse tripped: more than %lld row%s would go, the most that its limits allow; nothing is "
                 "deleted until 'lapse ack %s'",
-                (long long)r->fuse.most, r->plan->policy->name);
+                (long long)r->fuse.most, r->fuse.most == 1 ? "" : "s", r->plan->policy->name);
         trip(r, &none, &e);
     }
 }
