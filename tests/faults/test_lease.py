@@ -1,6 +1,5 @@
 """A sweeper that is frozen past its lease, while another takes over: when it wakes it deletes nothing."""
 import contextlib
-import random
 import signal
 import sqlite3
 import threading
@@ -173,36 +172,48 @@ class InMidRun(Frozen, SqliteTest):
         super().setUp()
         self.db.execute("pragma journal_mode = wal")       # so that it can be looked at while it is written
 
-    def in_transaction(self):
-        with contextlib.closing(sqlite3.connect(self.db.path, timeout=0.05, isolation_level=None)) as c:
-            try:
-                c.execute("begin immediate")
-                return False
-            except sqlite3.OperationalError:
-                return True
+    def started(self, contract):
+        """A sweep that has deleted something and has not finished."""
+        self.fill(self.ROWS)
+        p = Lapse.start(self.db, contract, "sweep", "--json", "--now", NOW)
+        while p.running() and self.jobs() == self.ROWS:
+            time.sleep(0.002)
+        return p
 
-    def test_at_random_moments(self):
-        seen = {True: 0, False: 0}
-        chance = random.Random(20240615)
-        contract = CONTRACT.replace("BATCH", "10")
-        for _ in range(40):
-            if min(seen.values()) >= 2:
-                break
-            self.fill(self.ROWS)
-            p = Lapse.start(self.db, contract, "sweep", "--json", "--now", NOW)
-            while p.running() and self.jobs() == self.ROWS:
-                time.sleep(0.002)
-            time.sleep(chance.uniform(0, 0.05))
+    def freeze_between_batches(self, p):
+        """Whoever has the file lock lets it wait for its next one, and freezes it there."""
+        with contextlib.closing(sqlite3.connect(self.db.path, timeout=0, isolation_level=None)) as c:
+            while True:
+                self.assertTrue(p.running(), "".join(p.so_far()))
+                with contextlib.suppress(sqlite3.OperationalError):
+                    c.execute("begin immediate")
+                    break
+            time.sleep(0.1)
             p.signal(signal.SIGSTOP)
-            if not p.running() or not self.db.rows("select 1 from lapse_lease where owner is not null"):
+            c.execute("rollback")
+
+    def freeze_in_a_batch(self, p):
+        with contextlib.closing(sqlite3.connect(self.db.path, timeout=0.05, isolation_level=None)) as c:
+            while True:
+                p.signal(signal.SIGSTOP)
+                self.assertTrue(p.running(), "".join(p.so_far()))
+                try:
+                    c.execute("begin immediate")
+                    c.execute("rollback")
+                except sqlite3.OperationalError:
+                    return
                 p.signal(signal.SIGCONT)
-                p.wait()
-                continue
-            time.sleep(LEASE_MS / 1000 + 0.2)
-            locked = self.in_transaction()
-            seen[locked] += 1
-            (self.it_waits if locked else self.it_takes_over)(p, contract)
-        self.assertGreaterEqual(min(seen.values()), 1, seen)
+                time.sleep(0.002)
+
+    def test_frozen(self):
+        contract = CONTRACT.replace("BATCH", "10")
+        for freeze, then in ((self.freeze_between_batches, self.it_takes_over), (self.freeze_in_a_batch, self.it_waits)):
+            for round in range(3):
+                with self.subTest(then.__name__, round=round):
+                    p = self.started(contract)
+                    freeze(p)
+                    time.sleep(LEASE_MS / 1000 + 0.2)
+                    then(p, contract)
 
     def it_takes_over(self, p, contract):
         other = self.sweep(contract).policy("job")

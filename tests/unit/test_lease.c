@@ -124,12 +124,12 @@ static void it_is_renewed_when_a_part_is_over(void **state)
     take(&t.a);
     do_sql(t.file->sql, "UPDATE lapse_lease SET expires_at = '2020-01-01T00:00:00Z'");
     assert_int_equal(lease_keep(&t.a, &e), 0);
-    assert_int_equal(
-        ask_number(t.file->sql, "SELECT count(*) FROM lapse_lease WHERE expires_at > '2021'"), 0);
+    assert_int_equal(ask_number(t.file->sql, "SELECT count(*) FROM lapse_lease WHERE expires_at > '2021'"),
+                     0);
     t.a.renewed_us -= LONG * US_PER_S / 2;
     assert_int_equal(lease_keep(&t.a, &e), 0);
-    assert_int_equal(
-        ask_number(t.file->sql, "SELECT count(*) FROM lapse_lease WHERE expires_at > '2021'"), 1);
+    assert_int_equal(ask_number(t.file->sql, "SELECT count(*) FROM lapse_lease WHERE expires_at > '2021'"),
+                     1);
     assert_true(t.a.renewed_us > when_monotonic_us() - LONG * US_PER_S / 4);
 }
 
