@@ -155,9 +155,11 @@ class Versions(Own):
         self.lapse(LIMITED, "pause", code=0)
         self.assertEqual(self.sweep(LIMITED, code=6).policy("s")["outcome"], "paused")
         self.lapse(LIMITED, "resume", code=0)
-        self.assertEqual(self.sweep(LIMITED.replace("rows: 10", "rows: 0"), code=4).policy("s")["outcome"], "fuse")
-        self.lapse(LIMITED, "ack", "s", code=0)
-        self.assertEqual(self.sweep(LIMITED).policy("s")["rows"], 1)
+        self.insert("s", (3, 0))
+        tight = LIMITED.replace("rows: 10", "rows: 1")
+        self.assertEqual(self.sweep(tight, code=4).policy("s")["outcome"], "fuse")
+        self.lapse(tight, "ack", "s", code=0)
+        self.assertEqual(self.sweep(tight).policy("s")["rows"], 2)
         self.assertEqual(self.own_tables(), ["lapse_fuse", "lapse_pause", "lapse_version"])
 
     def test_an_upgrade(self):
