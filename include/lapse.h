@@ -57,13 +57,16 @@ struct lapse_progress {
     int64_t rows_all;    /* with the rows that went along */
     int64_t elapsed_us;  /* since the policy began */
     int finished;        /* this policy is done: the last call for it */
-    const char *outcome; /* when finished: "done", "failed", "refused", "disabled", "stopped" */
+    const char *outcome; /* when finished: "done", "failed", "refused", "disabled", "stopped",
+                            "paused", "fuse" */
 };
 
 /* All fields may be zero. */
 struct lapse_options {
     const char *const *policies; /* only these, by name; NULL: all */
     size_t n_policies;
+    const char *const *key; /* explain: the row's key, a word per column of it */
+    size_t n_key;
     const char *now; /* an ISO time instead of the database's clock; a sweep refuses one that lies ahead */
     int strict;      /* check: tables that nothing names are errors */
     int sql;         /* plan: the statements too */
@@ -72,14 +75,42 @@ struct lapse_options {
                                    batch */
     void (*progress)(void *context, const struct lapse_progress *progress);
     void *context;
+    int print;             /* install: show the statements instead of running them */
+    const char *grants;    /* install: show what this role needs instead of installing */
+    const char *pause_for; /* pause: a duration like 2h; NULL: until resumed */
+    const char *page;      /* page_check: the file that should hold the page */
+    int html;              /* page_check: as HTML */
 };
 
 /* The contract against the live schema. Reads only. */
 LAPSE_PUBLIC struct lapse_report *lapse_check(const struct lapse_contract *c, const struct lapse_options *o);
 /* What a sweep would delete now. Reads only. */
 LAPSE_PUBLIC struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lapse_options *o);
+/* Why one row (key) is, is not, or will be due under one policy (policies[0]). Reads only. */
+LAPSE_PUBLIC struct lapse_report *lapse_explain(const struct lapse_contract *c,
+                                                const struct lapse_options *o);
 /* One pass: deletes what is due. */
 LAPSE_PUBLIC struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct lapse_options *o);
+
+/* Creates or upgrades lapse's own tables. */
+LAPSE_PUBLIC struct lapse_report *lapse_install(const struct lapse_contract *c,
+                                                const struct lapse_options *o);
+/* Resets the tripped fuse of the one policy named in o: its next run may pass its limits. */
+LAPSE_PUBLIC struct lapse_report *lapse_ack(const struct lapse_contract *c, const struct lapse_options *o);
+/* A brake, kept in the database, on the one policy or scheduler named in o->policies; NULL: on everything. */
+LAPSE_PUBLIC struct lapse_report *lapse_pause(const struct lapse_contract *c, const struct lapse_options *o);
+LAPSE_PUBLIC struct lapse_report *lapse_resume(const struct lapse_contract *c, const struct lapse_options *o);
+
+/* A contract drafted from the tables of a database: the report's text is the file. Reads only. */
+LAPSE_PUBLIC struct lapse_report *lapse_draft(const char *dsn);
+
+/* The operators' page: what bounds each table, what prunes it, what can be relied on. From the contract
+ * alone: no database is asked. free() it. */
+enum lapse_page_form { LAPSE_PAGE_MARKDOWN, LAPSE_PAGE_HTML, LAPSE_PAGE_JSON };
+LAPSE_PUBLIC char *lapse_page(const struct lapse_contract *c, enum lapse_page_form form);
+/* Whether the file o->page holds that page; else the report says where they differ, and how to refresh it. */
+LAPSE_PUBLIC struct lapse_report *lapse_page_check(const struct lapse_contract *c,
+                                                   const struct lapse_options *o);
 
 /* The command that its JSON names; for reports of lapse_contract_load, which cannot know it. */
 LAPSE_PUBLIC void lapse_report_name(struct lapse_report *r, const char *command);

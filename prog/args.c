@@ -77,6 +77,14 @@ static void keep_value(struct call *call, enum option_bit bit, const char *value
         call->file = value;
     else if (bit == OPTION_NOW)
         call->now = value;
+    else if (bit == OPTION_GRANTS)
+        call->grants = value;
+    else if (bit == OPTION_FOR)
+        call->pause_for = value;
+    else if (bit == OPTION_CHECK)
+        call->page = value;
+    else if (bit == OPTION_OUTPUT)
+        call->output = value;
 }
 
 /* Reads the option at *at, with its value if it takes one, and leaves *at on the last word it used. */

@@ -9,12 +9,27 @@
 #include "prog.h"
 
 static const struct command commands[] = {
+    {"init", "DSN", "Look at a database and draft a contract for it. Writes nothing to it.",
+     OPTION_OUTPUT | OPTION_JSON, cmd_init},
     {"check", "", "Hold the contract against the live schema and say what does not fit.",
      OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
     {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan},
+    {"explain", "POLICY KEY...", "Say why a row is, is not, or will be due; KEY has a word per key column.",
+     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_explain},
     {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},
+    {"pause", "[POLICY|SCHEDULER]",
+     "Set a brake, kept in the database, on a policy, a scheduler or everything.",
+     OPTION_FILE | OPTION_JSON | OPTION_FOR, cmd_pause},
+    {"resume", "[POLICY|SCHEDULER]", "Release a brake. Without a name, only the one on everything.",
+     OPTION_FILE | OPTION_JSON, cmd_resume},
+    {"ack", "POLICY", "Reset a tripped fuse: the policy's next run may pass its limits, once.",
+     OPTION_FILE | OPTION_JSON, cmd_ack},
+    {"install", "", "Create or upgrade lapse's own tables.",
+     OPTION_FILE | OPTION_JSON | OPTION_PRINT | OPTION_GRANTS, cmd_install},
+    {"contract", "", "Print the operators' page: what bounds each table, what prunes it, what to rely on.",
+     OPTION_FILE | OPTION_JSON | OPTION_HTML | OPTION_CHECK | OPTION_OUTPUT, cmd_contract},
     {"keys", "", "Print the reference of the contract's language, as Markdown.", 0, cmd_keys},
 };
 
@@ -26,13 +41,18 @@ static const struct option options[] = {
     {OPTION_STRICT, 0, "strict", NULL, "Tables that the contract does not name are errors."},
     {OPTION_SQL, 0, "sql", NULL, "Show the statements too."},
     {OPTION_NO_PROGRESS, 0, "no-progress", NULL, "No progress on standard error."},
+    {OPTION_FOR, 0, "for", "DURATION", "How long the brake is on, like 2h; without it until lapse resume."},
+    {OPTION_PRINT, 0, "print", NULL, "Show the statements instead of running them."},
+    {OPTION_GRANTS, 0, "grants", "ROLE", "Show the least that a role needs to sweep, instead of installing."},
+    {OPTION_HTML, 0, "html", NULL, "The page as one HTML file instead of Markdown."},
+    {OPTION_CHECK, 0, "check", "FILE", "Fail if this page is not what the contract says now."},
+    {OPTION_OUTPUT, 'o', "output", "FILE", "Write to this file instead of standard output."},
     {OPTION_HELP, 'h', "help", NULL, "Show help, of a command after its name."},
     {OPTION_VERSION, 'V', "version", NULL, "Show the version."},
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"init",    "run",      "pause",   "resume", "purge",  "ack",
-                                    "explain", "contract", "install", "status", "history"};
+static const char *const later[] = {"run", "purge", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

@@ -16,6 +16,12 @@ enum option_bit {
     OPTION_NO_PROGRESS = 1 << 5,
     OPTION_HELP = 1 << 6,
     OPTION_VERSION = 1 << 7,
+    OPTION_PRINT = 1 << 16,
+    OPTION_GRANTS = 1 << 17,
+    OPTION_FOR = 1 << 18,
+    OPTION_HTML = 1 << 20,
+    OPTION_CHECK = 1 << 21,
+    OPTION_OUTPUT = 1 << 22,
 };
 struct option {
     enum option_bit bit;
@@ -39,7 +45,9 @@ struct call {
     const struct command *command;
     unsigned given; /* the options that were there */
     const char *file, *now;
-    const char **names; /* the words after the command */
+    const char *grants, *pause_for; /* NULL: not given */
+    const char *page, *output;      /* contract, init */
+    const char **names;             /* the words after the command */
     size_t n_names;
 };
 
@@ -76,11 +84,19 @@ void progress_free(struct progress *p);
 /* report.c: loads the contract, does the work, shows the report; the process's exit code. */
 typedef struct lapse_report *work_fn(const struct lapse_contract *contract,
                                      const struct lapse_options *options);
+int report_show(const struct call *call, struct lapse_report *report); /* and frees it */
 int report_on(const struct call *call, work_fn *work, struct lapse_options options);
 
 int cmd_check(const struct call *call);
 int cmd_plan(const struct call *call);
+int cmd_explain(const struct call *call);
 int cmd_sweep(const struct call *call);
+int cmd_install(const struct call *call);
+int cmd_ack(const struct call *call);
+int cmd_pause(const struct call *call);
+int cmd_resume(const struct call *call);
+int cmd_init(const struct call *call);
+int cmd_contract(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif

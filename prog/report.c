@@ -1,7 +1,7 @@
 /* report: what check, plan and sweep have in common: load, work, show. */
 #include "prog.h"
 
-static int show(const struct call *call, struct lapse_report *report)
+int report_show(const struct call *call, struct lapse_report *report)
 {
     if (given(call, OPTION_JSON))
         lapse_report_json(report, stdout);
@@ -24,7 +24,7 @@ int report_on(const struct call *call, work_fn *work, struct lapse_options optio
         report = work(contract, &options);
     else
         lapse_report_name(report, call->command->name);
-    int code = show(call, report);
+    int code = report_show(call, report);
     lapse_contract_free(contract);
     return code;
 }

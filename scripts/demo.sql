@@ -1,4 +1,4 @@
--- The demo's database: about 260,000 rows. All times are relative to now, and none is about to become due: a second
+-- The demo's database: about 270,000 rows. All times are relative to now, and none is about to become due: a second
 -- sweep finds nothing.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
@@ -86,6 +86,19 @@ WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000
 INSERT INTO outbox SELECT i, 'events', datetime('now', -(ago + (ago > 80000) * 12000) || ' seconds')
   FROM (SELECT i, (20000 - i) * 10 AS ago FROM n);
 
+-- What was sent to each session, to be sent again after a reconnect: 10 sessions, 100 to 190 events each.
+CREATE TABLE replay_event (session TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT, PRIMARY KEY (session, seq)) WITHOUT ROWID;
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 190)
+INSERT INTO replay_event SELECT 'session-' || s.value, i, '{}' FROM n, json_each('[1,2,3,4,5,6,7,8,9,10]') s WHERE i <= 90 + s.value * 10;
+
+-- Reminders of orders, one in twenty of which is gone.
+CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TABLE reminder (id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL, updated_at TEXT NOT NULL);
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+INSERT INTO orders SELECT i, 'open' FROM n WHERE i % 20 > 0;
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+INSERT INTO reminder SELECT i, i, datetime('now', CASE WHEN i % 40 > 0 THEN '-3 days' ELSE '-1 hour' END) FROM n;
+
 CREATE TABLE models_dev_cache (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT);
 INSERT INTO models_dev_cache VALUES (1, '{}');
 
@@ -102,4 +115,5 @@ CREATE INDEX channel_inbox_received ON channel_inbox(received_at_ms);
 CREATE INDEX channel_outbox_created ON channel_outbox(created_at_ms);
 CREATE INDEX channel_outbox_inbox ON channel_outbox(tenant_id, inbox_id);
 CREATE INDEX workflow_finished ON workflow(finished_at);
+CREATE INDEX reminder_order ON reminder(order_id);
 COMMIT;

@@ -65,6 +65,8 @@ enum err_kind {
     ERR_REFUSED,        /* a constraint, trigger or rule kept a row */
     ERR_DATABASE,       /* any other error of the database: the policy fails */
     ERR_STOPPED,        /* asked to stop */
+    ERR_PAUSED,         /* a brake is on */
+    ERR_FUSE,           /* more would be deleted than the policy's limits allow */
     ERR_SYSTEM,         /* files, clocks, the operating system */
 };
 struct err {

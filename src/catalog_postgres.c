@@ -72,10 +72,16 @@ static const char columns_sql[] =
     "       a.attnotnull,"
     "       c.collname,"
     "       label.enumlabel,"
-    "       a.attgenerated <> '' "
+    "       a.attgenerated <> '',"
+    "       kind.typcategory IN ('U', 'G') AND NOT EXISTS (SELECT FROM pg_catalog.pg_opclass o"
+    "           JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'"
+    "           WHERE o.opcintype = kind.oid AND o.opcdefault),"
+    "       (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) FROM pg_catalog.pg_attrdef d"
+    "        WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum) "
     "FROM pg_catalog.pg_attribute a "
     "JOIN below ON below.declared = a.atttypid AND below.kind <> 'd' "
     "JOIN pg_catalog.pg_type t ON t.oid = below.oid "
+    "JOIN pg_catalog.pg_type kind ON kind.oid = CASE t.typcategory WHEN 'A' THEN t.typelem ELSE t.oid END "
     "JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace "
     "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation AND c.collname <> 'default' "
     "LEFT JOIN pg_catalog.pg_enum label ON label.enumtypid = t.oid "
@@ -111,6 +117,8 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .not_null = is_true(cell(r, row, 4)),
         .collation = keep(a, cell(r, row, 5)),
         .generated = is_true(cell(r, row, 7)),
+        .unordered = is_true(cell(r, row, 8)),
+        .generated_as = keep(a, cell(r, row, 9)),
     };
 }
 
@@ -194,6 +202,22 @@ static void fill_indexes(struct arena *a, struct table *t, const struct rows *r,
         t->key = t->indexes[key].columns;
         t->n_key = t->indexes[key].n_columns;
     }
+}
+
+/* --- CHECK constraints ---------------------------------------------------------------------------- */
+
+/* One that is NOT VALID says nothing of older rows. */
+static const char checks_sql[] = "SELECT k.conrelid, pg_catalog.pg_get_expr(k.conbin, k.conrelid) "
+                                 "FROM pg_catalog.pg_constraint k "
+                                 "WHERE k.conrelid = ANY ($1::oid[]) AND k.contype = 'c' AND k.convalidated "
+                                 "ORDER BY k.conrelid, k.conname";
+
+static void fill_checks(struct arena *a, struct table *t, const struct rows *r, size_t from, size_t to)
+{
+    t->checks = arena_alloc(a, (to - from) * sizeof(*t->checks));
+    for (size_t i = from; i < to; i++)
+        if (cell(r, i, 1))
+            t->checks[t->n_checks++] = keep(a, cell(r, i, 1));
 }
 
 /* --- foreign keys -------------------------------------------------------------------------------- */
@@ -297,7 +321,13 @@ static const char tables_sql[] =
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"
     "       enter.may AND pg_catalog.has_any_column_privilege(c.oid, 'UPDATE'),"
     "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
-    "       pg_catalog.pg_table_is_visible(c.oid) "
+    "       pg_catalog.pg_table_is_visible(c.oid),"
+    "       (SELECT pg_catalog.quote_ident(un.nspname) || '.' || pg_catalog.quote_ident(up.relname)"
+    "        FROM pg_catalog.pg_inherits i"
+    "        JOIN pg_catalog.pg_class up ON up.oid = i.inhparent"
+    "        JOIN pg_catalog.pg_namespace un ON un.oid = up.relnamespace"
+    "        WHERE i.inhrelid = c.oid AND i.inhseqno = 1),"
+    "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'INSERT') "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -335,6 +365,8 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
         .may_update = is_true(cell(r, row, 10)),
         .print = keep(f->arena, cell(r, row, 11)),
         .bare = is_true(cell(r, row, 12)),
+        .part_of = keep(f->arena, cell(r, row, 13)),
+        .may_insert = is_true(cell(r, row, 14)),
     };
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(*f->tables));
     f->tables[f->n_tables++] = t;
@@ -445,7 +477,7 @@ static int read_tables(struct sql_store *s, const char *oids, struct facts *f, s
         push_table(f, &r.tables, i);
     if (read_parts(&r, columns_sql, fill_columns, e) < 0 || read_parts(&r, indexes_sql, fill_indexes, e) < 0)
         return -1;
-    return read_parts(&r, fkeys_sql, fill_fkeys, e);
+    return read_parts(&r, checks_sql, fill_checks, e) < 0 ? -1 : read_parts(&r, fkeys_sql, fill_fkeys, e);
 }
 
 int postgres_read_facts(struct sql_store *s, const struct table_names *names, struct facts **ret,

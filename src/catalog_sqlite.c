@@ -64,6 +64,7 @@ struct reading {
     struct table *t;
     int64_t *key_place; /* per column */
     bool without_rowid;
+    bool strict;
     bool has_primary_index;
     bool integer_key; /* INTEGER PRIMARY KEY: the rowid itself */
 };
@@ -72,6 +73,14 @@ struct reading {
 enum { COL_NAME, COL_TYPE, COL_NOT_NULL, COL_KEY_PLACE, COL_GENERATED };
 static const char columns_sql[] = "SELECT name, type, \"notnull\", pk, hidden > 1 "
                                   "FROM pragma_table_xinfo(%, 'main') WHERE hidden <> 1 ORDER BY cid";
+
+/* Whether a column keeps values as they come: it has no affinity, and nothing says what it may hold. */
+static bool keeps_any_class(const struct column *c, bool strict)
+{
+    if (strict)
+        return strcasecmp(c->sql_type, "ANY") == 0;
+    return !*c->sql_type || c->type == TYPE_BLOB;
+}
 
 static int read_columns(struct reading *r, struct err *e)
 {
@@ -87,6 +96,7 @@ static int read_columns(struct reading *r, struct err *e)
         c->name = copy(f, &v[COL_NAME]);
         c->sql_type = copy(f, &v[COL_TYPE]);
         c->type = class_of(c->sql_type);
+        c->any_class = keeps_any_class(c, r->strict);
         c->not_null = v[COL_NOT_NULL].integer != 0;
         c->generated = v[COL_GENERATED].integer != 0;
         const char *collation = sqlite_collation(r->s, r->t->name, c->name);
@@ -272,6 +282,107 @@ static void find_table_key(struct reading *r)
     r->t->key_may_be_null = !all_not_null(x);
 }
 
+/* --- CHECK constraints and generated columns ---------------------------------------------------- */
+
+/* The text of CREATE TABLE as it was written. A definition is what stands between two commas inside the outer
+ * parentheses: a column with its constraints, or a constraint of the table. */
+struct ddl {
+    struct reading *r;
+    const char *first; /* the first word of the definition: the column's name, if it is one */
+    size_t first_len;
+};
+
+static struct column *column_written(const struct reading *r, const char *s, size_t len)
+{
+    bool quoted = len > 2 && strchr("\"'`[", *s);
+    AUTO(text_release) struct text name = {0};
+    text_add_n(&name, quoted ? s + 1 : s, quoted ? len - 2 : len);
+    return column_in_any_case(r->t, text_str(&name));
+}
+
+/* What stands in the parentheses that open at p; *end goes behind them. */
+static const char *in_parentheses(struct arena *a, const char *p, const char **end)
+{
+    const char *from = p + 1;
+    int depth = 0;
+    do {
+        if (strchr("\"'`[", *p))
+            p = skip_quoted(p);
+        else if (strncmp(p, "--", 2) == 0 || strncmp(p, "/*", 2) == 0)
+            p = skip_comment(p);
+        else
+            depth += (*p == '(') - (*p == ')'), p++;
+    } while (*p && depth);
+    *end = p;
+    return depth ? "" : arena_strndup(a, from, (size_t)(p - from) - 1);
+}
+
+static const char *skip_blanks(const char *p)
+{
+    while (isspace((unsigned char)*p) || strncmp(p, "--", 2) == 0 || strncmp(p, "/*", 2) == 0)
+        p = isspace((unsigned char)*p) ? p + 1 : skip_comment(p);
+    return p;
+}
+
+/* A word of a definition, and what it brings: CHECK (…), AS (…). Returns where to go on. */
+static const char *take_word(struct ddl *d, const char *word, const char *end)
+{
+    struct table *t = d->r->t;
+    struct arena *a = d->r->f->arena;
+    size_t len = (size_t)(end - word);
+    bool check = len == 5 && strncasecmp(word, "CHECK", 5) == 0;
+    bool generated = len == 2 && strncasecmp(word, "AS", 2) == 0;
+    const char *open = skip_blanks(end);
+    if (!d->first) {
+        d->first = word;
+        d->first_len = len;
+    }
+    if ((!check && !generated) || *open != '(')
+        return end;
+    const char *inside = in_parentheses(a, open, &end);
+    struct column *c = generated ? column_written(d->r, d->first, d->first_len) : NULL;
+    if (c)
+        c->generated_as = inside;
+    if (check) {
+        t->checks = arena_push(a, t->checks, t->n_checks, sizeof(*t->checks));
+        t->checks[t->n_checks++] = inside;
+    }
+    return end;
+}
+
+/* Every turn of the loop moves on by at least one character. */
+static void read_ddl(struct reading *r, const char *sql)
+{
+    struct ddl d = {.r = r};
+    int depth = 0;
+    for (const char *p = skip_blanks(sql); *p; p = skip_blanks(p)) {
+        const char *end = p + 1;
+        bool quoted = strchr("\"'`[", *p) != NULL;
+        if (quoted)
+            end = skip_quoted(p);
+        while (!quoted && is_word(*p) && is_word(*end))
+            end++;
+        if (depth == 1 && (quoted || is_word(*p)))
+            end = take_word(&d, p, end);
+        else if (depth == (*p == ',') && (*p == '(' || *p == ','))
+            d.first = NULL;
+        if (!quoted)
+            depth += (*p == '(') - (*p == ')');
+        p = end;
+    }
+}
+
+static int read_checks(struct reading *r, struct err *e)
+{
+    AUTO(rows_release) struct rows rows = {0};
+    if (ask(r->s, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = %", r->t->name, &rows,
+            e))
+        return -1;
+    if (rows.n_rows && rows.cells[0].kind == VALUE_TEXT)
+        read_ddl(r, rows.cells[0].text);
+    return 0;
+}
+
 /* --- foreign keys and triggers ----------------------------------------------------------------- */
 
 enum { FK_CHILD, FK_ID, FK_PARENT, FK_FROM, FK_TO, FK_ACTION };
@@ -353,8 +464,8 @@ static int read_triggers(struct reading *r, struct err *e)
 
 /* --- tables ------------------------------------------------------------------------------------ */
 
-enum { TAB_NAME, TAB_KIND, TAB_WITHOUT_ROWID };
-static const char tables_sql[] = "SELECT name, type, wr FROM pragma_table_list "
+enum { TAB_NAME, TAB_KIND, TAB_WITHOUT_ROWID, TAB_STRICT };
+static const char tables_sql[] = "SELECT name, type, wr, strict FROM pragma_table_list "
                                  "WHERE schema = 'main' AND name NOT IN ('sqlite_schema', 'sqlite_master') "
                                  "ORDER BY name";
 
@@ -380,7 +491,7 @@ static int read_table(struct reading *r, const struct rows *fkeys, struct err *e
         read_columns(r, &ignored);
         return 0;
     }
-    if (read_columns(r, e) || read_indexes(r, e) || read_triggers(r, e))
+    if (read_columns(r, e) || read_indexes(r, e) || read_checks(r, e) || read_triggers(r, e))
         return -1;
     note_integer_key(r);
     find_table_key(r);
@@ -394,7 +505,7 @@ static struct table *push_table(struct facts *f, const struct value *v)
     t->name = copy(f, &v[TAB_NAME]);
     t->kind = kind_of(v[TAB_KIND].text);
     t->print = print_name(f, t->name);
-    t->may_select = t->may_delete = t->may_update = true;
+    t->may_select = t->may_delete = t->may_update = t->may_insert = true;
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(struct table *));
     f->tables[f->n_tables++] = t;
     return t;
@@ -420,8 +531,11 @@ static int fill(struct sql_store *s, const struct table_names *names, struct fac
         const struct value *v = rows_at(&tables, i);
         if (!asked_for(f, names, v[TAB_NAME].text))
             continue;
-        struct reading r = {
-            .s = s, .f = f, .t = push_table(f, v), .without_rowid = v[TAB_WITHOUT_ROWID].integer != 0};
+        struct reading r = {.s = s,
+                            .f = f,
+                            .t = push_table(f, v),
+                            .without_rowid = v[TAB_WITHOUT_ROWID].integer != 0,
+                            .strict = v[TAB_STRICT].integer != 0};
         if (read_table(&r, &fkeys, e))
             return err_wrap(e, "table %s", r.t->print);
     }

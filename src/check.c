@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check_parts.h"
+#include "fuse.h"
 
 /* One policy's plan, and the database to ask about it. */
 struct asking {
@@ -48,6 +49,8 @@ static struct place condition_place(const struct plan *p)
     struct sql_places found = {0};
     if (p->due)
         find_sql(p->due, &found);
+    if (p->matching)
+        find_sql(p->matching, &found);
     return found.first.line && !found.several ? found.first : p->policy->at;
 }
 
@@ -187,6 +190,49 @@ static int check_times(struct asking *a, struct err *e)
         check_readable(a, &p->times[i], &seen);
         if (p->times[i].encoding == TIME_INTEGER)
             check_unit(a, &p->times[i], &seen);
+    }
+    return 0;
+}
+
+/* --- whether the order of newest is one of times
+ * ----------------------------------------------------------- */
+
+/* Types whose values need not sort together: text, and what may hold anything. */
+static bool may_be_mixed(enum type_class t)
+{
+    return t == TYPE_TEXT || t == TYPE_DYNAMIC || t == TYPE_INTEGER || t == TYPE_REAL || t == TYPE_NUMERIC;
+}
+
+static void say_disorder(const struct asking *a, const struct newest_column *c, const struct disorder *d)
+{
+    struct place at = c->at.line ? c->at : policy_of(a)->at;
+    if (d->of_times)
+        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, at,
+                     "write them all in one form, or name another column under newest",
+                     "%s: its times are written in different ways ('%s' and '%s') and do not sort as times",
+                     c->column->name, d->one, d->other);
+    else
+        findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, at,
+                     "make them all of one kind, or name another column under newest",
+                     "%s: it holds numbers and texts ('%s' and '%s'), which do not sort as times",
+                     c->column->name, d->one, d->other);
+}
+
+static int check_ranking(struct asking *a, struct err *e)
+{
+    const struct expr *beyond = a->plan->beyond;
+    for (size_t i = 0; beyond && i < beyond->ranking->n_newest; i++) {
+        const struct newest_column *c = &beyond->ranking->newest[i];
+        struct err failed = ERR_INIT;
+        struct disorder found = {0};
+        if (c->time || !may_be_mixed(c->column->type))
+            continue;
+        if (a->store->ops->disorder(a->store, a->plan, c->column, &found, &failed)) {
+            if (take_delay(a, &failed, c->column->name, e))
+                return -1;
+        } else if (found.found) {
+            say_disorder(a, c, &found);
+        }
     }
     return 0;
 }
@@ -350,7 +396,9 @@ static void say_unusable(const struct asking *a, const struct due *d)
 static int check_unusable(struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
-    AUTO(due_release) struct due d;
+    AUTO(due_release) struct due d = {0};
+    if (!a->plan->n_times)
+        return 0;
     due_init(&d, a->plan);
     if (a->store->ops->count(a->store, a->plan, &d, &failed) == 0) {
         say_unusable(a, &d);
@@ -358,7 +406,67 @@ static int check_unusable(struct asking *a, struct err *e)
     }
     if (*a->unreadable)
         say_some_unreadable(a, "some rows have");
-    return take_delay(a, &failed, arena_printf(a->findings->arena, "NULL in %s", time_words(a)), e);
+    const char *what = a->plan->root.table->print;
+    if (a->plan->n_times)
+        what = arena_printf(a->findings->arena, "NULL in %s", time_words(a));
+    return take_delay(a, &failed, what, e);
+}
+
+/* --- the source of orphans
+ * ----------------------------------------------------------------------------------- */
+
+static int check_source(struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    const struct expr any = {.kind = EXPR_TRUE};
+    const struct plan *p = a->plan;
+    bool has = true;
+    if (!p->source_needed)
+        return 0;
+    if (a->store->ops->has_value(a->store, p->source, &any, &has, &failed))
+        return take_delay(a, &failed, p->source->print, e);
+    if (!has)
+        findings_add(a->findings, FINDING_ERROR, p->policy->name, p->policy->orphan->of.at,
+                     "see why it is empty; allow_empty: true if it may be",
+                     "the source %s is empty: every row of %s would pass for an orphan", p->source->print,
+                     p->root.table->print);
+    return 0;
+}
+
+/* --- the fuse --------------------------------------------------------------------------------------------
+ */
+
+static void refuse_without_own(const struct policy *p, const struct store *s, struct findings *findings)
+{
+    if (!p->limits)
+        return;
+    if (!s->own.version)
+        findings_add(findings, FINDING_ERROR, p->name, p->limits->at, "run lapse install",
+                     "limits need lapse's own tables, which are not installed");
+    else if (s->own.lacks[0])
+        findings_add(findings, FINDING_ERROR, p->name, p->limits->at,
+                     "'lapse install --grants ROLE' prints what is needed",
+                     "limits need lapse's own tables, and this user has no right to %s", s->own.lacks);
+}
+
+static int check_fuse(struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    struct fuse f;
+    const struct policy *p = policy_of(a);
+    AUTO(text_release) struct text words = {0};
+    if (!p->limits || !a->store->own.version)
+        return 0;
+    if (fuse_judge(a->store, a->plan, -1, &f, &failed))
+        return take_delay(a, &failed, "the fuse", e);
+    fuse_words(a->plan, &f, &words);
+    if (words.len)
+        findings_add(a->findings, FINDING_WARNING, p->name, p->limits->at,
+                     f.verdict == FUSE_WOULD_TRIP
+                         ? "look at 'lapse plan'; if it is right, raise the limits, or acknowledge the trip"
+                         : "",
+                     "%s", text_str(&words));
+    return 0;
 }
 
 /* --- the policy
@@ -367,11 +475,13 @@ static int check_unusable(struct asking *a, struct err *e)
 /* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)
 {
-    if (check_accepts(a, e) || check_times(a, e))
+    if (check_accepts(a, e) || check_source(a, e) || check_times(a, e) || check_ranking(a, e))
         return -1;
     if (a->thorough && check_all_states(a, e))
         return -1;
-    return a->thorough && !a->refused ? check_unusable(a, e) : 0;
+    if (!a->thorough || a->refused)
+        return 0;
+    return check_unusable(a, e) || check_fuse(a, e) ? -1 : 0;
 }
 
 /* Where reading is denied the database would only say so once more. */
@@ -437,8 +547,8 @@ static int suggest_tables(struct store *s, const struct facts *facts, const stru
     return 0;
 }
 
-static int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
-                      struct err *e)
+int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
+               struct err *e)
 {
     struct asking a = {.plan = plan, .store = s, .thorough = thorough, .findings = findings};
     check_plan(plan, thorough, findings);
@@ -451,6 +561,7 @@ void check_plan(const struct plan *p, bool thorough, struct findings *findings)
     check_fkeys(&s);
     check_access(&s);
     check_references(&s);
+    check_orphan(&s);
     if (thorough)
         check_indexes(&s);
 }
@@ -466,11 +577,12 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     size_t errors = findings->errors;
 
     refuse_not_yet(p, findings);
+    refuse_without_own(p, s, findings);
     size_t before = findings->n;
     plan_tables(p, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
-    if (p->expires.text || p->n_age) /* another bound has no plan yet */
+    if (p->expires.text || p->n_age || p->orphan || p->cap) /* the file has complained of another */
         plan = plan_make(p, facts, now, findings);
     if (plan ? check_made(plan, s, thorough, findings, e)
              : suggest_tables(s, facts, &names, findings, before, e))
@@ -488,12 +600,16 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
 int check_coverage(const struct contract *c, struct store *s, bool strict, struct findings *findings,
                    struct err *e)
 {
+    AUTO(facts_free_p) struct facts *names = NULL;
     AUTO(facts_free_p) struct facts *f = NULL;
-    struct table_names none = {0};
+    struct table_names none = {0}, open = {0};
     struct table_name *tables = NULL;
     size_t n = 0;
     /* Facts about no table still say how the engine matches names. */
-    if (s->ops->inspect(s, &none, &f, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+    if (s->ops->inspect(s, &none, &names, e) || s->ops->list_tables(s, findings->arena, &tables, &n, e))
+        return -1;
+    coverage_open(c, names, tables, n, findings->arena, &open);
+    if (s->ops->inspect(s, &open, &f, e))
         return -1;
     coverage_judge(c, f, tables, n, strict, findings);
     return 0;

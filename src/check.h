@@ -20,6 +20,19 @@ int check_coverage(const struct contract *c, struct store *s, bool strict, struc
 /* Errors first, then warnings, then notes; within a level in the order of the contract. */
 void findings_sort(struct findings *f);
 
+/* What a user needs to sweep plans: one entry per table. The plans and their facts must outlive it. */
+struct needs {
+    struct arena *arena; /* borrowed */
+    struct need *list;
+    size_t n;
+};
+void needs_add(struct needs *all, const struct plan *p);
+void needs_settle(struct needs *all); /* after the last plan */
+
+/* What check_policy does once there is a plan. */
+int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
+               struct err *e);
+
 /* The pure half of check_policy: foreign keys into tables that lose rows, indexes, privileges, kinds, hidden
  * rows. */
 void check_plan(const struct plan *p, bool thorough, struct findings *findings);

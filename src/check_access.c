@@ -1,12 +1,14 @@
 /* check_access: may this user do what the plan does, does it see every row, and will the rows obey? */
 #include "check_parts.h"
 
-enum { NEED_SELECT = 1, NEED_DELETE = 2, NEED_UPDATE = 4 };
-
 /* What is done to a table, and where the contract first says so. 0: nothing. */
 static int needs(const struct survey *s, const struct table *t, struct place *ret_at)
 {
     int need = 0;
+    if (t == s->plan->source) {
+        need |= s->plan->source_locked ? NEED_SELECT | NEED_UPDATE : NEED_SELECT;
+        *ret_at = s->plan->policy->orphan->of.at;
+    }
     for (size_t i = s->n_references; i-- > 0;) {
         const struct reference *r = &s->references[i];
         if (r->child != t)
@@ -17,7 +19,8 @@ static int needs(const struct survey *s, const struct table *t, struct place *re
     for (size_t i = s->n_losers; i-- > 0;) {
         if (s->losers[i]->node->table != t)
             continue;
-        need |= NEED_SELECT | NEED_DELETE | NEED_UPDATE; /* rows are locked, which takes UPDATE */
+        need |= NEED_SELECT | NEED_DELETE;
+        need |= s->losers[i]->node->set >= 0 ? NEED_UPDATE : 0; /* rows are locked, which takes UPDATE */
         *ret_at = s->losers[i]->at;
     }
     return need;
@@ -31,6 +34,12 @@ static const char *privilege_words(struct arena *a, int privileges)
         if (privileges & (1 << i))
             text_addf(&out, "%s%s", out.len ? ", " : "", names[i]);
     return arena_strdup(a, text_str(&out));
+}
+
+/* UPDATE is asked for because rows are locked, though none need be changed. */
+static bool locks(const struct survey *s, const struct table *t, int need)
+{
+    return need & NEED_DELETE || (t == s->plan->source && s->plan->source_locked);
 }
 
 static void check_table(const struct survey *s, const struct table *t)
@@ -48,7 +57,7 @@ static void check_table(const struct survey *s, const struct table *t)
         text_add(&grant, " TO the user that lapse connects as");
         findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at, text_str(&grant),
                      "this user has no right to %s on %s%s", missing, t->print,
-                     need & ~have & NEED_UPDATE && need & NEED_DELETE ? " (locking rows takes UPDATE)" : "");
+                     need & ~have & NEED_UPDATE && locks(s, t, need) ? " (locking rows takes UPDATE)" : "");
     }
     if (need && t->rows_hidden)
         findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at,

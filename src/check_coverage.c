@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "bounded.h"
+#include "quote.h"
+
 struct listing {
     const struct contract *contract;
     const struct facts *facts; /* how names match */
@@ -135,9 +138,20 @@ static const char *nearest_table(const struct listing *in, const char *word, str
     return near;
 }
 
-static void check_unbounded(const struct listing *in, const struct unbounded *u, struct findings *findings)
+/* What a draft leaves to decide is no reason. */
+static bool is_undecided(const struct unbounded *u)
+{
+    return strcmp(u->why, "?") == 0;
+}
+
+static void check_unbounded(const struct listing *in, const struct unbounded *u, bool strict,
+                            struct findings *findings)
 {
     struct arena *a = findings->arena;
+    if (is_undecided(u))
+        findings_add(findings, strict ? FINDING_ERROR : FINDING_WARNING, NULL, u->at,
+                     "write why it cannot grow, or give it a policy", "unbounded '%s' does not say why",
+                     u->name);
     for (size_t i = 0; i < in->n; i++)
         if (unbounded_means(in, u, &in->tables[i], a))
             return;
@@ -156,20 +170,58 @@ static bool is_own(const struct table_name *t)
     return strncmp(t->table.text, "lapse_", strlen("lapse_")) == 0;
 }
 
+static bool is_open(const struct listing *in, const struct table_name *t, struct arena *a)
+{
+    return !is_own(t) && !policy_names(in, t) && !purge_names(in, t) && !unbounded_names(in, t, a);
+}
+
+/* A table that cannot grow needs only to be named as such: the line is ready. */
+static void say_open(const struct facts *f, const struct table_name *t, bool strict,
+                     struct findings *findings)
+{
+    struct arena *a = findings->arena;
+    const struct table *known = facts_table(f, t);
+    const char *name = table_words(a, t), *why = known ? table_bounded_by(f, known, a) : NULL;
+    enum finding_level level = strict ? FINDING_ERROR : FINDING_NOTE;
+    if (!why) {
+        findings_add(findings, level, NULL, (struct place){0},
+                     arena_printf(a, "add a policy, or unbounded: { %s: why it cannot grow }", name),
+                     "table '%s' has no policy and no unbounded line", name);
+        return;
+    }
+    AUTO(text_release) struct text line = {0};
+    yaml_scalar(&line, name, false);
+    text_add(&line, ": ");
+    yaml_scalar(&line, why, false);
+    findings_add(findings, level, NULL, (struct place){0},
+                 arena_printf(a, "it cannot grow; add to unbounded the line  %s", text_str(&line)),
+                 "table '%s' has no policy and no unbounded line", name);
+}
+
+void coverage_open(const struct contract *c, const struct facts *f, const struct table_name *tables, size_t n,
+                   struct arena *a, struct table_names *open)
+{
+    struct listing in = {c, f, tables, n};
+    for (size_t i = 0; i < n; i++) {
+        if (!is_open(&in, &tables[i], a))
+            continue;
+        open->list = arena_push(a, open->list, open->n, sizeof(*open->list));
+        open->list[open->n++] = &tables[i];
+    }
+}
+
 void coverage_judge(const struct contract *c, const struct facts *f, const struct table_name *tables,
                     size_t n_tables, bool strict, struct findings *findings)
 {
     struct listing in = {c, f, tables, n_tables};
-    struct arena *a = findings->arena;
-    for (size_t i = 0; i < n_tables; i++) {
-        const struct table_name *t = &tables[i];
-        if (is_own(t) || policy_names(&in, t) || purge_names(&in, t) || unbounded_names(&in, t, a))
-            continue;
-        const char *name = table_words(a, t);
-        findings_add(findings, strict ? FINDING_ERROR : FINDING_NOTE, NULL, (struct place){0},
-                     arena_printf(a, "add a policy, or unbounded: { %s: why it cannot grow }", name),
-                     "table '%s' has no policy and no unbounded line", name);
-    }
+    struct table_names open = {0};
+    if (!c->n_policies && !c->n_purges)
+        findings_add(findings, FINDING_WARNING, NULL, (struct place){0},
+                     "decide on the policies of the draft, or write one",
+                     "the contract has no policies: a sweep deletes nothing");
+    coverage_open(c, f, tables, n_tables, findings->arena, &open);
+    for (size_t i = 0; i < open.n; i++)
+        say_open(f, open.list[i], strict, findings);
     for (size_t i = 0; i < c->n_unbounded; i++)
-        check_unbounded(&in, &c->unbounded[i], findings);
+        check_unbounded(&in, &c->unbounded[i], strict, findings);
 }

@@ -56,6 +56,13 @@ static const char *create_index(const struct survey *s, const struct table *t, c
     return arena_strdup(s->findings->arena, text_str(&out));
 }
 
+const char *index_words(const struct survey *s, const struct table *t, const struct column **columns,
+                        size_t n)
+{
+    struct columns on = {columns, n};
+    return create_index(s, t, &on);
+}
+
 /* --- the due query ------------------------------------------------------------------------------------ */
 
 /* A prefix or NULL is not one value that an index groups rows by. */
@@ -112,13 +119,54 @@ static void check_due_index(const struct survey *s)
     const struct plan *p = s->plan;
     if (p->n_times > 1)
         check_key_walk(s);
-    if (p->n_times != 1)
+    if (p->n_times != 1 || p->examines) /* which finds its few rows among many old ones */
         return;
     const struct column *time = p->times[0].column;
     if (!p->index)
         findings_add(s->findings, FINDING_WARNING, p->policy->name, p->times[0].at, due_index(s, time),
                      "no index of %s serves the search by %s: each sweep reads the whole table",
                      p->root.table->print, time->name);
+}
+
+/* --- the newest rows of groups ------------------------------------------------------------------------- */
+
+/* Leads with the columns of `per` in any order, and goes on with those of `newest`; one that `rows` pins to a
+ * value may stand anywhere between. */
+static bool serves_ranking(const struct index *x, const struct ranking *r, const struct columns *pinned)
+{
+    const struct columns per = {r->per, r->n_per};
+    size_t n_per = 0, n_newest = 0;
+    for (size_t i = 0; i < x->n_columns && !x->partial && n_newest < r->n_newest; i++) {
+        const struct column *c = x->columns[i];
+        if (n_per < r->n_per && c && has_column(&per, c))
+            n_per++;
+        else if (n_per == r->n_per && c == r->newest[n_newest].column)
+            n_newest++;
+        else if (!c || !has_column(pinned, c))
+            return false;
+    }
+    return n_newest == r->n_newest;
+}
+
+static void check_rank_index(const struct survey *s)
+{
+    const struct plan *p = s->plan;
+    const struct table *t = p->root.table;
+    const struct ranking *r = p->beyond ? p->beyond->ranking : NULL;
+    struct columns on = {0};
+    if (!r)
+        return;
+    add_pinned(s, p->policy->rows, 1, &on);
+    for (size_t i = 0; i < t->n_indexes; i++)
+        if (serves_ranking(&t->indexes[i], r, &on))
+            return;
+    for (size_t i = 0; i < r->n_per; i++)
+        add_column(s->findings->arena, &on, r->per[i]);
+    for (size_t i = 0; i < r->n_newest; i++)
+        add_column(s->findings->arena, &on, r->newest[i].column);
+    findings_add(s->findings, FINDING_WARNING, p->policy->name, r->newest[0].at, create_index(s, t, &on),
+                 "no index of %s serves the order (%s): each batch that is judged reads the whole table",
+                 t->print, column_words(s->findings->arena, on.list, on.n));
 }
 
 /* --- references ---------------------------------------------------------------------------------------- */
@@ -156,7 +204,9 @@ static void check_reference_index(const struct survey *s, const struct reference
 void check_indexes(const struct survey *s)
 {
     check_due_index(s);
+    check_rank_index(s);
     for (size_t i = 0; i < s->n_references; i++)
         if (!is_said_before(s, i))
             check_reference_index(s, &s->references[i]);
+    check_orphan_index(s);
 }

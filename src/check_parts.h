@@ -3,8 +3,7 @@
 #ifndef LAPSE_CHECK_PARTS_H
 #define LAPSE_CHECK_PARTS_H
 
-#include "contract.h"
-#include "store.h"
+#include "check.h"
 
 /* A node of the plan: a table that loses rows, and the `with` entry that says so. */
 struct loser {
@@ -53,13 +52,22 @@ const char *fkey_words(struct arena *a, const struct fkey *k);
 /* The columns' names with ", " between them. */
 const char *column_words(struct arena *a, const struct column *const *columns, size_t n);
 
+/* The statement that makes an index on these columns. */
+const char *index_words(const struct survey *s, const struct table *t, const struct column **columns,
+                        size_t n);
+
 /* The parts of check_plan. */
 void check_fkeys(const struct survey *s);
 void check_access(const struct survey *s);
 void check_references(const struct survey *s);
 void check_indexes(const struct survey *s);
+void check_orphan(const struct survey *s);
+void check_orphan_index(const struct survey *s);
 
-/* The pure half of coverage: `tables` are real names. f says how names match. */
+/* Which of the tables (real names) nothing in the contract names; f says how names match. Adds to open. */
+void coverage_open(const struct contract *c, const struct facts *f, const struct table_name *tables, size_t n,
+                   struct arena *a, struct table_names *open);
+/* The pure half of coverage. f knows the tables that are open. */
 void coverage_judge(const struct contract *c, const struct facts *f, const struct table_name *tables,
                     size_t n_tables, bool strict, struct findings *findings);
 

@@ -175,10 +175,16 @@ static void check_own_name(struct reader *r, const struct node *key)
         mistakes_add(r->mistakes, key->at, "a name in '%s' is empty or holds a control character", r->key);
 }
 
+/* A key with nothing behind it: a draft in which all is still to be decided. check says that it is empty. */
+static bool is_left_empty(const struct node *n)
+{
+    return n->kind == NODE_SCALAR && !n->quoted && !n->broken && !*n->text;
+}
+
 static void read_unbounded(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct unbounded *list = NULL;
-    if (!reader_map(r, n, "a map of tables and reasons"))
+    if (is_left_empty(n) || !reader_map(r, n, "a map of tables and reasons"))
         return;
     for (size_t i = 0; i < n->n_pairs; i++) {
         const struct pair *p = &n->pairs[i];
@@ -420,7 +426,7 @@ static void read_purges(struct reader *r, const struct node *n, void *field, siz
 static void read_policies(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     struct policy *list = NULL;
-    if (!reader_map(r, n, "a map of policies"))
+    if (is_left_empty(n) || !reader_map(r, n, "a map of policies"))
         return;
     for (size_t i = 0; i < n->n_pairs; i++) {
         check_own_name(r, n->pairs[i].key);
@@ -506,7 +512,7 @@ static const struct key_doc keys[] = {
      "Where the daemon serves metrics, health and the dashboard; off for nowhere.",
      NOT_YET, .read = read_serve},
     {"contract", "own_schema", "text", "",
-     "The schema that lapse's own tables are in.",
+     "The schema that lapse's own tables are in, where the engine has schemas; lapse install creates it.",
      .read = read_text, FIELD(contract, own_schema)},
 
     {"serve", "listen", "host:port", "127.0.0.1:9933",
@@ -593,7 +599,7 @@ static const struct key_doc keys[] = {
      .read = read_bool, FIELD(policy, inclusive)},
     {"policy", "keep_newest", "map", "",
      "However old, the newest rows of each group stay.",
-     NOT_YET, .read = read_keep_newest, FIELD(policy, keep_newest)},
+     .read = read_keep_newest, FIELD(policy, keep_newest)},
     {"policy", "unit", "s, ms or us", "",
      "What an integer time column counts; taken from a suffix _s, _ms or _us unless given.",
      .read = read_unit, FIELD(policy, unit_us)},
@@ -602,10 +608,10 @@ static const struct key_doc keys[] = {
      .read = read_zone, FIELD(policy, zone)},
     {"policy", "orphan", "map", "",
      "A row is due when what it belongs to is gone; age and keep are its grace.",
-     NOT_YET, .read = read_orphan, FIELD(policy, orphan)},
+     .read = read_orphan, FIELD(policy, orphan)},
     {"policy", "cap", "map", "",
      "Only the newest rows of each group stay.",
-     NOT_YET, .read = read_cap, FIELD(policy, cap)},
+     .read = read_cap, FIELD(policy, cap)},
     {"policy", "with", "list of references", "",
      "Rows that the doomed row owns; they are deleted with it, and first.",
      .read = read_with, LIST(policy, with)},
@@ -620,7 +626,7 @@ static const struct key_doc keys[] = {
      .read = read_batch, FIELD(policy, batch)},
     {"policy", "limits", "map", "",
      "A fuse: a run that would delete more deletes nothing and stays stopped until lapse ack.",
-     NOT_YET, .read = read_limits, FIELD(policy, limits)},
+     .read = read_limits, FIELD(policy, limits)},
     {"policy", "pace", "map", "",
      "How hard it may push the database.",
      NOT_YET, .read = read_pace, FIELD(policy, pace)},
@@ -658,39 +664,39 @@ static const struct key_doc keys[] = {
 
     {"policy.keep_newest", "rows", "number", "",
      "How many rows of a group stay.",
-     NOT_YET, REQUIRED, .read = read_count, FIELD(newest, rows)},
+     REQUIRED, .read = read_count, FIELD(newest, rows)},
     {"policy.keep_newest", "per", "list of columns", "",
      "Rows with the same values in these columns are a group; without it all rows are one.",
-     NOT_YET, .read = read_names, LIST(newest, per)},
+     .read = read_names, LIST(newest, per)},
     {"policy.keep_newest", "newest", "list of columns", "",
      "The columns that say which rows are newest.",
-     NOT_YET, REQUIRED, .read = read_names, LIST(newest, newest)},
+     REQUIRED, .read = read_names, LIST(newest, newest)},
 
     {"policy.orphan", "of", "reference", "",
      "The table that is the source, and its key.",
-     NOT_YET, REQUIRED, .read = read_ref, FIELD(orphan, of)},
+     REQUIRED, .read = read_ref, FIELD(orphan, of)},
     {"policy.orphan", "by", "list of columns", "",
      "The columns of this table that hold the source's key; a row with a NULL there is kept.",
-     NOT_YET, REQUIRED, .read = read_names, LIST(orphan, by)},
+     REQUIRED, .read = read_names, LIST(orphan, by)},
     {"policy.orphan", "matching", "condition", "",
      "A condition on the source row; unknown is not matching.",
-     NOT_YET, .read = read_condition, FIELD(orphan, matching)},
+     .read = read_condition, FIELD(orphan, matching)},
     {"policy.orphan", "delete_when", "deleted, deleted_or_unmatched or never", "deleted",
      "Whether a source row that no longer matches counts as gone too.",
-     NOT_YET, .read = read_orphan_when, FIELD(orphan, when)},
+     .read = read_orphan_when, FIELD(orphan, when)},
     {"policy.orphan", "allow_empty", "true or false", "false",
      "Whether to run even when the source table is empty.",
-     NOT_YET, .read = read_bool, FIELD(orphan, allow_empty)},
+     .read = read_bool, FIELD(orphan, allow_empty)},
 
     {"policy.cap", "rows", "number", "",
      "How many rows of a group stay.",
-     NOT_YET, REQUIRED, .read = read_count, FIELD(newest, rows)},
+     REQUIRED, .read = read_count, FIELD(newest, rows)},
     {"policy.cap", "per", "list of columns", "",
      "Rows with the same values in these columns are a group; without it all rows are one.",
-     NOT_YET, .read = read_names, LIST(newest, per)},
+     .read = read_names, LIST(newest, per)},
     {"policy.cap", "newest", "list of columns", "",
      "The columns that say which rows are newest; NULLs are oldest, and the key breaks ties.",
-     NOT_YET, REQUIRED, .read = read_names, LIST(newest, newest)},
+     REQUIRED, .read = read_names, LIST(newest, newest)},
 
     {"policy.with", "ref", "reference", "",
      "The owned rows, as table(column, …).",
@@ -720,10 +726,10 @@ static const struct key_doc keys[] = {
 
     {"policy.limits", "rows", "number", "",
      "The most rows that one run may delete.",
-     NOT_YET, .read = read_count, FIELD(limits, rows)},
+     .read = read_count, FIELD(limits, rows)},
     {"policy.limits", "fraction", "fraction", "",
      "The largest part of the table that one run may delete.",
-     NOT_YET, .read = read_fraction, FIELD(limits, fraction)},
+     .read = read_fraction, FIELD(limits, fraction)},
 
     {"policy.pace", "target", "duration", "50ms",
      "How long a transaction should take; longer ones make the next batch smaller.",

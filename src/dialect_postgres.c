@@ -462,9 +462,10 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
     add(s, n > 1 ? "))" : ")");
 }
 
-static void postgres_lock(struct stmt *s, const char *alias, bool skip_locked)
+static void postgres_lock(struct stmt *s, const char *alias, enum lock_mode mode)
 {
-    text_addf(&s->sql, " FOR UPDATE OF %s%s", alias, skip_locked ? " SKIP LOCKED" : "");
+    text_addf(&s->sql, " FOR %s OF %s%s", mode == LOCK_SHARE ? "SHARE" : "UPDATE", alias,
+              mode == LOCK_SKIP ? " SKIP LOCKED" : "");
 }
 
 const struct dialect dialect_postgres = {
@@ -480,7 +481,19 @@ const struct dialect dialect_postgres = {
     .like = postgres_like,
     .prefix = postgres_prefix,
     .lock = postgres_lock,
+    .once = " AS MATERIALIZED ",
+    .nulls_last = " NULLS LAST",
+    .locks_rows = true,
     .now = bind_instant,
+    .own = {.name_type = "text COLLATE \"C\"",
+            .time_type = "timestamptz",
+            .bind_name = "text",
+            .bind_time = "timestamptz",
+            .time = TIME_INSTANT,
+            .clock = "clock_timestamp()",
+            .clock_us = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+            .lock = "SELECT pg_catalog.pg_advisory_xact_lock(7809921730811)",
+            .has_schema = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = {1}"},
     .dollar_quotes = true,
     .backslash_strings = true,
     .nested_comments = true,

@@ -291,9 +291,9 @@ static void prefix(struct stmt *s, const char *alias, const struct column *c, co
 }
 
 /* BEGIN IMMEDIATE has locked the whole database already. */
-static void lock(struct stmt *s, const char *alias, bool skip_locked)
+static void lock(struct stmt *s, const char *alias, enum lock_mode mode)
 {
-    (void)s, (void)alias, (void)skip_locked;
+    (void)s, (void)alias, (void)mode;
 }
 
 /* The form of SQLite's own date functions: they read it, and it compares as text with what they write. */
@@ -316,9 +316,17 @@ const struct dialect dialect_sqlite = {
     .like = like,
     .prefix = prefix,
     .lock = lock,
+    .once = " AS ",
+    .nulls_last = "",
     .now_is_text =
         "it is a text like '2026-11-16 04:54:14.123' here: write unixepoch(:now), or unixepoch(:now) * 1000",
     .now = now,
+    .own = {.name_type = "TEXT",
+            .time_type = "TEXT",
+            .time = TIME_TEXT,
+            .clock = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
+            .clock_us = "lapse_instant(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), 'UTC')",
+            .no_roles = "SQLite has no roles: whoever may write the file may sweep it"},
     .backticks = true,
     .brackets = true,
 };

@@ -26,9 +26,12 @@ struct column {
                              "public.state" */
     enum type_class type;
     bool not_null;
-    bool generated;        /* computed from other columns: it cannot be set */
-    const char *collation; /* NULL: the type has none, or the default */
-    const char **labels;   /* TYPE_ENUM */
+    bool generated;           /* computed from other columns: it cannot be set */
+    bool unordered;           /* its type has no order (json, point, …) */
+    const char *generated_as; /* generated: from this expression; NULL: not known */
+    bool any_class;           /* SQLite: a value keeps the class it came with, so that '1' and 1 are two */
+    const char *collation;    /* NULL: the type has none, or the default */
+    const char **labels;      /* TYPE_ENUM */
     size_t n_labels;
 };
 
@@ -78,12 +81,16 @@ struct table {
     size_t n_indexes;
     struct fkey *fkeys_in; /* foreign keys that point at this table (or a partition of it) */
     size_t n_fkeys_in;
-    bool inheritors;   /* PostgreSQL inheritance: its key does not tell rows apart */
+    const char **checks; /* the expressions of CHECK constraints that every row satisfies */
+    size_t n_checks;
+    bool inheritors; /* PostgreSQL inheritance: its key does not tell rows apart */
+    const char
+        *part_of; /* the table it is a partition of, or inherits from: its rows are not all; NULL: none */
     bool delete_hooks; /* a trigger or rule may keep a row that is deleted, or put it back */
     bool update_hooks; /* … that is updated */
     bool rows_hidden;  /* row security applies to us */
-    bool may_select, may_delete, may_update; /* privileges */
-    const char *print;                       /* "schema.table" for people */
+    bool may_select, may_delete, may_update, may_insert; /* privileges */
+    const char *print;                                   /* "schema.table" for people */
 };
 
 struct facts {

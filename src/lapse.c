@@ -9,6 +9,7 @@ static const struct lapse_options no_options = {0};
 static void work_release(struct work *w)
 {
     store_close(w->store);
+    brakes_release(&w->brakes);
 }
 
 const char *lapse_version(void)
@@ -94,7 +95,10 @@ static int exit_of(const struct err *e)
     case ERR_LOST:
         return LAPSE_UNREACHABLE;
     case ERR_STOPPED:
+    case ERR_PAUSED:
         return LAPSE_STOPPED;
+    case ERR_FUSE:
+        return LAPSE_FUSE;
     default:
         return LAPSE_FAILED;
     }
@@ -168,10 +172,13 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
         w->report->kind = REPORT_ERROR; /* nothing was looked at */
         return -1;
     }
+    w->store->own_schema = c->contract->own_schema;
     w->report->now = w->now;
     w->report->findings.arena = w->report->arena;
     for (size_t i = 0; i < c->contract->n_policies; i++)
         w->selected += selected(w, &c->contract->policies[i]);
+    if (!c->contract->n_policies && kind != REPORT_CHECK) /* check has a finding for it */
+        work_remark(w, "the contract has no policies: nothing is bounded by it");
     return 0;
 }
 
@@ -198,7 +205,7 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
     struct work w;
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
-    if (work_start(&w, c, o, REPORT_CHECK, "check", true) < 0)
+    if (work_start(&w, c, o, REPORT_CHECK, "check", true) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
     struct findings *f = &w.report->findings;
     for (size_t i = 0; i < w.contract->n_policies; i++) {
@@ -212,6 +219,7 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
             work_fail(&w, &e);
             return work_finish(&w, started);
         }
+        work_brake_finding(&w, p);
     }
     if (!w.options->n_policies && check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0)
         work_fail(&w, &e);
@@ -273,8 +281,9 @@ void work_policy_failed(struct work *w, struct report_policy *rp, const struct e
     rp->kind = e->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_FAILED;
     rp->error = arena_strdup(w->report->arena, e->text);
     int code = exit_of(e);
-    /* What is graver stays: the database gone, a failure, a refusal, a stop. */
-    static const int graver[] = {LAPSE_UNREACHABLE, LAPSE_FAILED, LAPSE_FINDINGS, LAPSE_STOPPED, LAPSE_DONE};
+    /* What is graver stays: the database gone, a failure, a fuse, a refusal, a stop. */
+    static const int graver[] = {LAPSE_UNREACHABLE, LAPSE_FAILED,  LAPSE_FUSE,
+                                 LAPSE_FINDINGS,    LAPSE_STOPPED, LAPSE_DONE};
     for (size_t i = 0; i < COUNT_OF(graver) && graver[i] != w->report->exit; i++)
         if (graver[i] == code) {
             w->report->exit = code;
@@ -329,11 +338,12 @@ static void copy_due(struct work *w, struct report_policy *rp, const struct plan
     struct cutoff *cutoffs = arena_alloc(a, (p->n_cutoffs + 1) * sizeof(*cutoffs));
     for (size_t i = 0; i < p->n_cutoffs; i++) {
         cutoffs[i] = p->cutoffs[i];
+        cutoffs[i].when = NULL; /* the plan's own */
         cutoffs[i].value = p->cutoffs[i].value ? arena_strdup(a, p->cutoffs[i].value) : NULL;
     }
     rp->cutoffs = cutoffs;
     rp->n_cutoffs = p->n_cutoffs;
-    rp->cutoff_per_row = p->n_cutoffs == 0;
+    rp->cutoff_per_row = p->n_cutoffs == 0 && p->n_times;
     rp->has_range = d->has_range;
     rp->oldest = d->oldest;
     rp->newest = d->newest;
@@ -358,6 +368,10 @@ static void plan_policy(struct work *w, const struct policy *p)
         return;
     }
     copy_due(w, rp, plan, &due);
+    if (work_own_policy(w, plan, rp, &e) < 0) {
+        work_policy_failed(w, rp, &e);
+        return;
+    }
     if (!w->options->sql)
         return;
     AUTO(text_release) struct text sql = {0};
@@ -369,7 +383,7 @@ struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lap
 {
     struct work w;
     int64_t started = when_monotonic_us();
-    if (work_start(&w, c, o, REPORT_PLAN, "plan", true) < 0)
+    if (work_start(&w, c, o, REPORT_PLAN, "plan", true) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
     for (size_t i = 0; i < w.contract->n_policies; i++)
         if (selected(&w, &w.contract->policies[i]))
@@ -486,7 +500,7 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
 {
     struct work w;
     int64_t started = when_monotonic_us();
-    if (work_start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0)
+    if (work_start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
     bool exclusive = false;
     for (size_t i = 0; i < w.contract->n_policies; i++) {
@@ -499,7 +513,8 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
         else
             sweep_policy(&w, p);
     }
-    work_remark(&w, "no history is kept: lapse's own tables are not installed");
+    if (!w.store->own.version)
+        work_remark(&w, "no history is kept: lapse's own tables are not installed");
     if (exclusive)
         work_remark(&w, "an exclusive scheduler's lease is not part of this version: its policies were swept "
                         "without one");

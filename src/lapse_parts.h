@@ -4,6 +4,7 @@
 #define LAPSE_LAPSE_PARTS_H
 
 #include "check.h"
+#include "draft.h"
 #include "lapse.h"
 #include "report.h"
 
@@ -23,6 +24,7 @@ struct work {
     instant now;
     size_t selected, number; /* policies: how many, and which one it is */
     int64_t due;             /* of the current one; -1: not counted */
+    struct brakes brakes;    /* in force when it began; none before work_own */
 };
 
 struct lapse_report *boxed(struct report *r);
@@ -32,6 +34,14 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
 void work_fail(struct work *w, const struct err *e); /* the command as a whole */
 void work_remark(struct work *w, const char *text);  /* worth saying once; lives as long as the report */
 struct lapse_report *work_finish(struct work *w, int64_t started);
+
+/* Looks at lapse's own tables, and at the brakes if there are such tables. -1: the report says what is wrong.
+ */
+int work_own(struct work *w);
+/* What to say of a policy's brake and fuse; the fuse is judged by the rows that would go. */
+int work_own_policy(struct work *w, const struct plan *plan, struct report_policy *rp, struct err *e);
+/* A finding where a brake stops the policy. */
+void work_brake_finding(struct work *w, const struct policy *p);
 
 /* The policy's plan, or NULL and the reason in rp: disabled, refused by what check finds, or the database
  * failed. */

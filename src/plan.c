@@ -153,7 +153,7 @@ static const struct table *resolve_ref(struct making *m, const struct ref *ref, 
 /* --- what goes with a row ---------------------------------------------------------------------------------
  */
 
-static void carry(struct making *m, struct node *n, const struct column *c)
+void plan_carry(struct making *m, struct node *n, const struct column *c)
 {
     for (size_t i = 0; i < n->n_carry; i++)
         if (n->carry[i] == c)
@@ -165,7 +165,7 @@ static void carry(struct making *m, struct node *n, const struct column *c)
 static void carry_parents(struct making *m, struct node *n, const struct join *join)
 {
     for (size_t i = 0; i < join->n; i++)
-        carry(m, n, join->parent[i]);
+        plan_carry(m, n, join->parent[i]);
 }
 
 static void add_detachment(struct making *m, struct node *n, const struct ref *ref)
@@ -275,7 +275,7 @@ static void add_after(struct making *m, struct node *n, const struct after *a)
 static void add_below(struct making *m, struct node *n, const struct below *b)
 {
     for (size_t i = 0; i < n->table->n_key; i++)
-        carry(m, n, n->table->key[i]);
+        plan_carry(m, n, n->table->key[i]);
     for (size_t i = 0; i < b->n_with; i++)
         add_with(m, n, &b->with[i], b);
     for (size_t i = 0; i < b->n_detach; i++)
@@ -298,14 +298,16 @@ static const struct expr *exists(struct making *m, const struct table *t, const 
     return x;
 }
 
-/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held and has a
- * time. A row below a due one goes with it however young it is, but not against this. */
+/* What must hold for a row of the swept table to go at all, at any age: it matches, is not held, has a time,
+ * is not among the newest that stay and, for orphans, has no source. A row below a due one goes with it
+ * however young it is, but not against this. */
 static const struct expr *may_ever_go(struct making *m)
 {
     const struct plan *p = m->plan;
     struct expr *all = plan_expr(m, EXPR_AND), *some = plan_expr(m, EXPR_OR);
     plan_add_kid(m, all, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
     plan_add_kid(m, all, p->hold);
+    plan_add_kid(m, all, p->orphaned);
     for (size_t i = 0; i < p->n_times; i++) {
         struct expr *readable = plan_expr(m, EXPR_TIME_READABLE);
         readable->time = p->times[i];
@@ -313,6 +315,7 @@ static const struct expr *may_ever_go(struct making *m)
         plan_add_kid(m, some, plan_on_column(m, EXPR_NOT_NULL, p->times[i].column));
     }
     plan_add_kid(m, all, plan_simplest(some));
+    plan_add_kid(m, all, p->beyond);
     return plan_simplest(all);
 }
 
@@ -394,7 +397,7 @@ static void add_cutoff(struct making *m, const char *value, bool never, instant 
 {
     struct plan *p = m->plan;
     p->cutoffs = arena_push(m->arena, p->cutoffs, p->n_cutoffs, sizeof(*p->cutoffs));
-    p->cutoffs[p->n_cutoffs++] = (struct cutoff){value, never, at};
+    p->cutoffs[p->n_cutoffs++] = (struct cutoff){value, never, at, NULL};
 }
 
 /* Older than span: the bound for it, and its cutoff for people. */
@@ -456,6 +459,7 @@ static const struct expr *keep_by(struct making *m)
         struct expr *one = plan_expr(m, EXPR_AND);
         plan_add_kid(m, one, plan_one_of(m, c, &all[i], 1));
         plan_add_kid(m, one, older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text));
+        m->plan->cutoffs[m->plan->n_cutoffs - 1].when = one->kids[0];
         plan_add_kid(m, any, one);
     }
     if (error_count(m) > before)
@@ -535,10 +539,13 @@ static void no_bound(struct making *m)
              "policy '%s' has no bound that this version can run", m->policy->name);
 }
 
-static const struct expr *bound(struct making *m)
+/* The bound by age, or NULL after a finding. */
+static const struct expr *age_bound(struct making *m)
 {
     const struct policy *pol = m->policy;
     struct plan *p = m->plan;
+    if (!p->n_times && pol->orphan) /* without grace */
+        return plan_expr(m, EXPR_TRUE);
     if (!p->n_times) {
         no_bound(m);
         return NULL;
@@ -561,6 +568,37 @@ static const struct expr *bound(struct making *m)
     return NULL;
 }
 
+/* Rows are judged again among the groups of those picked. An array cannot stand in a key set: such a column
+ * does not narrow. */
+static void carry_groups(struct making *m, const struct ranking *r)
+{
+    for (size_t i = 0; i < r->n_per; i++)
+        if (!plan_ends_with(r->per[i]->sql_type, "[]"))
+            plan_carry(m, &m->plan->root, r->per[i]);
+}
+
+/* A cap is its own bound; keep_newest takes from what is old enough. What ranks rows looks at many of them,
+ * and others may change those until the rows are locked. */
+static const struct expr *bound(struct making *m)
+{
+    const struct policy *pol = m->policy;
+    struct plan *p = m->plan;
+    const struct newest *n = pol->cap ? pol->cap : pol->keep_newest;
+    const struct expr *old = pol->cap ? plan_expr(m, EXPR_TRUE) : age_bound(m);
+    p->aged = old;
+    if (!n || !old)
+        return old;
+    p->beyond = plan_beyond_newest(m, n);
+    if (!p->beyond)
+        return NULL;
+    p->examines = p->judge_again = true;
+    carry_groups(m, p->beyond->ranking);
+    struct expr *both = plan_expr(m, EXPR_AND);
+    plan_add_kid(m, both, pol->cap ? NULL : old);
+    plan_add_kid(m, both, p->beyond);
+    return plan_simplest(both);
+}
+
 static bool resolve_times(struct making *m)
 {
     const struct policy *pol = m->policy;
@@ -575,7 +613,8 @@ static bool resolve_times(struct making *m)
         counts |= ok && p->times[i].encoding == TIME_INTEGER;
     }
     p->n_times = n;
-    if (ok && pol->unit_us && !counts) {
+    bool for_source = pol->orphan && pol->orphan->matching; /* whose times may be counted in it */
+    if (ok && n && pol->unit_us && !counts && !for_source) {
         complain(m, p->times[0].at, "take unit: out",
                  "unit: is said of a whole-number column, but '%s' is %s", p->times[0].column->name,
                  p->times[0].column->sql_type);
@@ -634,6 +673,16 @@ static void order_by(struct making *m, const struct column *c)
     p->order[p->n_order++] = c;
 }
 
+/* A cap goes group by group, so that judging a batch again reads few groups, and from the oldest row of each.
+ * A cursor cannot pass NULLs. */
+static void order_by_rank(struct making *m, const struct ranking *r)
+{
+    for (size_t i = 0; i < r->n_per; i++)
+        order_by(m, r->per[i]);
+    for (size_t i = 0; i < r->n_newest; i++)
+        order_by(m, r->newest[i].column);
+}
+
 /* The cursor follows an index on the time where there is one, so that every batch is a short range of it.
  * Without one it follows the key: the whole sweep is then one walk over the table instead of one per batch.
  */
@@ -657,6 +706,8 @@ static void choose_order(struct making *m)
             order_by(m, best[i]);
         order_by(m, p->times[0].column);
     }
+    if (m->policy->cap && p->beyond && plan_ranks_in_order(p->beyond->ranking))
+        order_by_rank(m, p->beyond->ranking);
     for (size_t i = 0; i < t->n_key; i++)
         order_by(m, t->key[i]);
 }
@@ -700,22 +751,29 @@ static void share_root_slot(struct node *n, const struct node *root)
 /* --- putting it together
  * ---------------------------------------------------------------------------------------------- */
 
-static void make_conditions(struct making *m)
+static void make_matches(struct making *m)
 {
     struct plan *p = m->plan;
     const struct policy *pol = m->policy;
     const struct table *t = p->root.table;
-    struct expr *matches = plan_expr(m, EXPR_AND), *due = plan_expr(m, EXPR_AND);
-    if (pol->rows)
-        plan_add_kid(m, matches, plan_condition(m, t, pol->rows));
-    if (pol->where)
-        plan_add_kid(m, matches, plan_condition(m, t, pol->where));
+    struct expr *matches = plan_expr(m, EXPR_AND);
+    p->rows = pol->rows ? plan_condition(m, t, pol->rows) : NULL;
+    p->where = pol->where ? plan_condition(m, t, pol->where) : NULL;
+    plan_add_kid(m, matches, p->rows);
+    plan_add_kid(m, matches, p->where);
     for (size_t i = 0; t->key_may_be_null && i < t->n_key; i++)
         if (!t->key[i]->not_null)
             plan_add_kid(m, matches, plan_on_column(m, EXPR_NOT_NULL, t->key[i]));
     p->matches = matches->n_kids ? plan_simplest(matches) : plan_expr(m, EXPR_TRUE);
+}
+
+static void make_conditions(struct making *m)
+{
+    struct plan *p = m->plan;
+    const struct policy *pol = m->policy;
+    struct expr *due = plan_expr(m, EXPR_AND);
     if (pol->hold) {
-        const struct expr *held = plan_condition(m, t, pol->hold);
+        const struct expr *held = plan_condition(m, p->root.table, pol->hold);
         p->hold = held ? plan_not_true(m, held) : NULL;
     }
     guard_own_rows(m, &m->plan->root);
@@ -727,6 +785,7 @@ static void make_conditions(struct making *m)
     plan_add_kid(m, due, p->timely && p->timely->kind == EXPR_TRUE ? NULL : p->timely);
     plan_add_kid(m, due, p->matches->kind == EXPR_TRUE ? NULL : p->matches);
     plan_add_kid(m, due, p->hold);
+    plan_add_kid(m, due, p->orphaned);
     plan_add_kid(m, due, p->free_);
     p->due = due->n_kids ? plan_simplest(due) : plan_expr(m, EXPR_TRUE);
 }
@@ -740,10 +799,12 @@ static void make(struct making *m)
         return;
     struct below b = below_policy(pol);
     add_below(m, &p->root, &b);
+    make_matches(m);
     if (resolve_times(m)) {
         p->timely = bound(m);
         choose_order(m);
     }
+    plan_orphan(m);
     make_conditions(m);
     number_nodes(m, &p->root, true);
     share_root_slot(&p->root, &p->root);
@@ -819,6 +880,8 @@ static void names_below(struct arena *a, struct table_names *names, const struct
 void plan_tables(const struct policy *p, struct arena *a, struct table_names *names)
 {
     add_name(a, names, &p->table);
+    if (p->orphan)
+        add_name(a, names, &p->orphan->of.table);
     struct below b = below_policy(p);
     names_below(a, names, &b);
 }

@@ -39,6 +39,20 @@ struct join {
     size_t n;
 };
 
+/* The newest rows of each group, for EXPR_BEYOND_NEWEST. NULLs are oldest; the key, also descending, breaks
+ * ties. Rows with NULL in a column of `per` are a group. */
+struct ranking {
+    int64_t rows;              /* how many of a group are the newest: at least 1 */
+    const struct column **per; /* none: all rows are one group */
+    size_t n_per;
+    struct newest_column {
+        const struct column *column;
+        const struct time_column *time; /* not NULL: by its instant, unusable ones oldest */
+        struct place at;
+    } * newest;
+    size_t n_newest; /* at least 1 */
+};
+
 /* A condition over one row ("this row") and, in EXPR_EXISTS, over rows joined to it. Three-valued, as in SQL.
  */
 enum expr_kind {
@@ -59,6 +73,7 @@ enum expr_kind {
     EXPR_TIME_READABLE,  /* the time is NULL or usable */
     EXPR_EXISTS,         /* a row of table, joined to this one, for which kids[0] (if any) is true */
     EXPR_SUBTREE_EXISTS, /* this row or a row below it by `join` (same table, any depth): kids[0] is true */
+    EXPR_BEYOND_NEWEST,  /* of table's rows for which kids[0] is true, this one is not among the newest */
     EXPR_SQL,            /* sql, in which `this` is this row; true only where it is true */
 };
 struct expr {
@@ -76,6 +91,7 @@ struct expr {
     const struct table *table;
     const struct join *joins; /* EXPR_EXISTS: one; EXPR_SUBTREE_EXISTS: every way down */
     size_t n_joins;
+    const struct ranking *ranking; /* EXPR_BEYOND_NEWEST */
     const char *sql;
     struct place at_place; /* EXPR_SQL: where it stands in the contract */
 };
@@ -119,14 +135,25 @@ struct plan {
     struct node root;
     int n_sets;
 
-    const struct expr *matches; /* rows, where: the rows the policy speaks of (no time, no guards) */
-    const struct expr *timely;  /* the bound: which of them are old enough */
-    const struct expr *hold;    /* NULL: none. Already "is not true" */
-    const struct expr *free_;   /* NULL: none. after, with-where: nothing to wait for */
-    const struct expr *due;     /* all of the above, sargable parts first */
+    const struct expr *matches;  /* rows, where: the rows the policy speaks of (no time, no guards) */
+    const struct expr *timely;   /* the bound: which of them are old enough */
+    const struct expr *beyond;   /* NULL: none. cap, keep_newest: the part of the bound that ranks rows */
+    const struct expr *aged;     /* the bound without that part */
+    const struct expr *hold;     /* NULL: none. Already "is not true" */
+    const struct expr *free_;    /* NULL: none. after, with-where: nothing to wait for */
+    const struct expr *orphaned; /* NULL: none. Its source is gone */
+    const struct expr *due;      /* all of the above, sargable parts first */
     bool examines; /* the bound looks at many rows to find few: they are found in one reading, then locked by
                       key */
     bool judge_again; /* due looks at other rows: judge in a new statement once the rows are locked */
+
+    /* orphan: where the rows come from. `child` of the join is the source's key, `parent` the swept row's
+     * columns. */
+    const struct table *source; /* NULL: none */
+    struct join source_join;
+    const struct expr *matching; /* NULL: none. On the source row; part of due only where it counts */
+    bool source_needed;          /* an empty source makes no orphans: it refuses the policy */
+    bool source_locked; /* the source rows that are there decide: they are locked before the judgement */
 
     struct time_column *times; /* the bound's columns; none where age plays no part */
     size_t n_times;
@@ -135,11 +162,14 @@ struct plan {
     const struct column **order; /* the cursor: ([columns of rows,] time, key), or the key alone */
     size_t n_order;
 
+    /* For people: the parts of matches; NULL: not given. */
+    const struct expr *rows, *where;
     /* For people: the cutoff(s). value NULL: for every row / otherwise. */
     struct cutoff {
         const char *value;
         bool never;
         instant at;
+        const struct expr *when; /* the rows it is for; NULL: all, or those that no other is for */
     } * cutoffs;
     size_t n_cutoffs; /* 0: each row says */
 

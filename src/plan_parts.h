@@ -1,4 +1,4 @@
-/* What plan.c and plan_row.c share while a plan is made: names, values and conditions on one row. Private to
+/* What the files of plan share while a plan is made: names, values and conditions on one row. Private to
  * plan. */
 #ifndef LAPSE_PLAN_PARTS_H
 #define LAPSE_PLAN_PARTS_H
@@ -36,9 +36,20 @@ const struct expr *plan_not_true(struct making *m, const struct expr *x);
 const struct expr *plan_on_column(struct making *m, enum expr_kind kind, const struct column *c);
 const struct expr *plan_compare_time(struct making *m, struct time_column t, enum compare cmp, instant at);
 
+/* What is not among the newest of its group. Needs plan->matches and plan->times. NULL only after a finding.
+ */
+const struct expr *plan_beyond_newest(struct making *m, const struct newest *n);
+/* How a cap's cursor walks: groups one after the other, oldest rows first. False: by the key alone. */
+bool plan_ranks_in_order(const struct ranking *r);
+
 /* Conditions of the contract. NULL only after a finding. */
 const struct expr *plan_one_of(struct making *m, const struct column *c, const struct scalar *values,
                                size_t n);
 const struct expr *plan_condition(struct making *m, const struct table *t, const struct cond *cond);
+
+/* The node's key set holds this column too. */
+void plan_carry(struct making *m, struct node *n, const struct column *c);
+/* plan->source and what belongs to it, plan->orphaned. Nothing for a policy without orphan. */
+void plan_orphan(struct making *m);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "quote.h"
+
 struct report *report_new(enum report_kind kind, const char *command)
 {
     struct arena *a = arena_new();
@@ -31,6 +33,12 @@ struct report_policy *report_add_policy(struct report *r, const struct policy *p
     return added;
 }
 
+void report_add_fact(struct report *r, struct report_fact fact)
+{
+    r->facts = arena_push(r->arena, r->facts, r->n_facts, sizeof(*r->facts));
+    r->facts[r->n_facts++] = fact;
+}
+
 int64_t report_rows(const struct report_policy *p)
 {
     return p->n_tables ? p->gone[p->n_tables - 1] : 0;
@@ -50,17 +58,7 @@ void report_levels(const struct findings *f, size_t ret_count[3])
         ret_count[f->list[i].level]++;
 }
 
-size_t report_utf8(const char *text)
+size_t report_utf8(const char *s)
 {
-    const unsigned char *s = (const unsigned char *)text;
-    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : 0;
-    if (s[0] >= 0xF0 && s[0] < 0xF5)
-        n = 4;
-    for (size_t i = 1; i < n; i++) /* stops at the terminator too: it is no continuation */
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
-    bool surrogate = s[0] == 0xED && s[1] >= 0xA0;
-    bool beyond = s[0] == 0xF4 && s[1] >= 0x90;
-    return overlong || surrogate || beyond ? 0 : n;
+    return utf8_length(s);
 }

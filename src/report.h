@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "contract.h"
+#include "explain.h"
 #include "sweep.h"
 
 /* One policy in the report of plan or sweep. Texts live in the report's arena. */
@@ -26,14 +27,49 @@ struct report_policy {
     bool has_range;
     instant oldest, newest;
     int64_t null_time, unreadable_time, held, waiting;
-    const char *sql; /* NULL unless asked for: statements, one per paragraph */
+    const char *sql;           /* NULL unless asked for: statements, one per paragraph */
+    const struct fuse *fuse;   /* NULL: it has no limits */
+    const char *fuse_words;    /* "" where it holds */
+    const struct brake *brake; /* NULL: none is on */
+    const char *brake_words;
     /* sweep */
     struct skipped_row *skipped;
     size_t n_skipped;
     int64_t left, unknown, batches, retries, duration_us;
 };
 
-enum report_kind { REPORT_MISTAKES, REPORT_CHECK, REPORT_PLAN, REPORT_SWEEP, REPORT_ERROR };
+/* One value of a report in words, for machines. */
+enum fact_kind { FACT_TEXT, FACT_NUMBER, FACT_TIME, FACT_FLAG, FACT_TEXTS };
+struct report_fact {
+    const char *key;
+    enum fact_kind kind;
+    bool null;
+    const char *text;
+    int64_t number; /* FACT_NUMBER, FACT_TIME, FACT_FLAG */
+    const char **texts;
+    size_t n;
+};
+
+/* One finding of init: a policy drafted for a table, or what the table has instead. */
+struct report_drafted {
+    const char *table;
+    const char *found;  /* "expires", "ended", "age", "bounded", "owned", "nothing" */
+    const char *policy; /* drafted for it, or the one its rows go with; NULL: none */
+    bool certain;       /* it stands in the draft as it is */
+    const char **why, **decide;
+    size_t n_why, n_decide;
+};
+
+enum report_kind {
+    REPORT_MISTAKES,
+    REPORT_CHECK,
+    REPORT_PLAN,
+    REPORT_SWEEP,
+    REPORT_EXPLAIN,
+    REPORT_WORDS,
+    REPORT_DRAFT,
+    REPORT_ERROR
+};
 struct report {
     struct arena *arena; /* owns everything but the contract */
     enum report_kind kind;
@@ -48,13 +84,21 @@ struct report {
     struct findings findings;       /* REPORT_CHECK */
     struct report_policy *policies; /* REPORT_PLAN, REPORT_SWEEP; in the order of the file */
     size_t n_policies;
-    const char **remarks; /* things worth saying once: "no history is kept", … */
+    const char *words;         /* REPORT_WORDS: for people, whole lines … */
+    struct report_fact *facts; /* … and the same for machines */
+    size_t n_facts;
+    const char *draft; /* REPORT_DRAFT: the contract as text */
+    struct report_drafted *drafted;
+    size_t n_drafted;
+    const struct explanation *explanation; /* REPORT_EXPLAIN; NULL: the policy's entry says why not */
+    const char **remarks;                  /* things worth saying once: "no history is kept", … */
     size_t n_remarks;
     int64_t duration_us;
 };
 struct report *report_new(enum report_kind kind, const char *command);
 void report_free(struct report *r);
 struct report_policy *report_add_policy(struct report *r, const struct policy *p);
+void report_add_fact(struct report *r, struct report_fact fact); /* its texts must live in the arena */
 
 /* What both ways of showing it need. */
 int64_t report_rows(const struct report_policy *p);                           /* of the policy's own table */

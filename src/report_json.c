@@ -1,5 +1,6 @@
 /* report_json: a report for machines: one JSON object on one line. */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
@@ -137,6 +138,30 @@ static json_t *statements_json(const char *sql)
     return list;
 }
 
+static json_t *fuse_json(const struct report_policy *p)
+{
+    const struct fuse *f = p->fuse;
+    json_t *entry = json_object();
+    put_text(entry, "state", fuse_verdict_name(f->verdict));
+    put_integer(entry, "limit", f->most);
+    if (f->stored.there) {
+        json_object_set_new(entry, "tripped_at", instant_json(f->stored.tripped_at));
+        put_integer(entry, "tripped_rows", f->stored.rows);
+    }
+    if (f->verdict != FUSE_HOLDS)
+        put_text(entry, "text", p->fuse_words);
+    return entry;
+}
+
+static json_t *brake_json(const struct report_policy *p)
+{
+    json_t *entry = json_object();
+    put_text(entry, "by", p->brake->name);
+    json_object_set_new(entry, "since", instant_json(p->brake->since));
+    json_object_set_new(entry, "until", p->brake->ends ? instant_json(p->brake->until) : json_null());
+    return entry;
+}
+
 static json_t *planned_json(const struct report_policy *p)
 {
     json_t *entry = policy_json(p, p->kind == OUTCOME_DONE ? "planned" : outcome_name(p->kind));
@@ -149,6 +174,10 @@ static json_t *planned_json(const struct report_policy *p)
     put_integer(kept, "held", p->held);
     put_integer(kept, "waiting", p->waiting);
     json_object_set_new(entry, "kept", kept);
+    if (p->fuse)
+        json_object_set_new(entry, "fuse", fuse_json(p));
+    if (p->brake)
+        json_object_set_new(entry, "paused", brake_json(p));
     if (p->sql)
         json_object_set_new(entry, "sql", statements_json(p->sql));
     return entry;
@@ -165,6 +194,112 @@ static void put_policies(json_t *to, const struct report *r)
     for (size_t i = 0; i < r->n_remarks; i++)
         json_array_append_new(remarks, text_json(r->remarks[i]));
     json_object_set_new(to, "remarks", remarks);
+}
+
+static bool is_whole(const char *s)
+{
+    s += *s == '-';
+    return *s && strspn(s, "0123456789") == strlen(s);
+}
+
+/* An engine may give numbers as texts: they get their column's type back. */
+static json_t *value_json(const struct explain_value *v)
+{
+    AUTO(text_release) struct text t = {0};
+    bool text = v->value.kind == VALUE_TEXT;
+    if (v->value.kind == VALUE_NULL)
+        return json_null();
+    value_print(&v->value, &t);
+    if (v->type == TYPE_BOOLEAN && (text || v->value.kind == VALUE_INTEGER))
+        return json_boolean(text ? v->value.text[0] == 't' : v->value.integer != 0);
+    if (v->value.kind == VALUE_INTEGER || (text && v->type == TYPE_INTEGER && is_whole(text_str(&t))))
+        return json_integer(strtoll(text_str(&t), NULL, 10));
+    if (v->value.kind == VALUE_REAL)
+        return json_real(v->value.real);
+    return text_json(text_str(&t));
+}
+
+static json_t *reason_json(const struct explain_line *l)
+{
+    json_t *entry = json_object();
+    put_text(entry, "part", l->part);
+    put_text(entry, "text", l->reason);
+    return entry;
+}
+
+static json_t *waits_json(const struct explain_line *l)
+{
+    json_t *entry = json_object(), *keys = json_array();
+    put_text(entry, "table", l->of_table);
+    put_integer(entry, "rows", l->total);
+    for (size_t i = 0; i < l->n_keys; i++)
+        json_array_append_new(keys, text_json(l->keys[i]));
+    json_object_set_new(entry, "keys", keys);
+    return entry;
+}
+
+static json_t *line_json(const struct explain_line *l)
+{
+    static const char *const verdicts[] = {
+        [VERDICT_FALSE] = "does not match", [VERDICT_TRUE] = "matches", [VERDICT_UNKNOWN] = "unknown"};
+    json_t *entry = json_object();
+    put_text(entry, "part", l->part);
+    put_integer(entry, "depth", l->depth);
+    put_text(entry, "demand", l->demand);
+    if (l->has_value) {
+        put_text(entry, "column", l->value.column);
+        json_object_set_new(entry, "value", value_json(&l->value));
+    }
+    if (l->has_at)
+        json_object_set_new(entry, "instant", instant_json(l->at));
+    if (l->counts)
+        json_object_set_new(entry, "waits_for", waits_json(l));
+    if (l->ranks) {
+        json_object_set_new(entry, "rank", l->rank ? json_integer(l->rank) : json_null());
+        put_integer(entry, "of", l->ranked);
+    }
+    put_text(entry, "verdict", l->judged ? verdicts[l->verdict] : NULL);
+    put_text(entry, "said", l->said);
+    json_object_set_new(entry, "keeps", json_boolean(l->reason != NULL));
+    if (l->reason && l->later)
+        json_object_set_new(entry, "due_at", instant_json(l->due_at));
+    return entry;
+}
+
+static void put_explanation(json_t *to, const struct report *r)
+{
+    const struct explanation *x = r->explanation;
+    json_t *key = json_object(), *lines = json_array(), *reasons = json_array();
+    for (size_t i = 0; i < x->n_key; i++)
+        json_object_set_new(key, x->key[i].column, value_json(&x->key[i]));
+    for (size_t i = 0; i < x->n_lines; i++) {
+        json_array_append_new(lines, line_json(&x->lines[i]));
+        if (x->lines[i].reason)
+            json_array_append_new(reasons, reason_json(&x->lines[i]));
+    }
+    put_text(to, "table", x->table);
+    json_object_set_new(to, "key", key);
+    put_text(to, "verdict", due_kind_name(x->kind));
+    json_object_set_new(to, "due", json_boolean(x->kind == DUE_NOW));
+    json_object_set_new(to, "due_at", x->kind == DUE_LATER ? instant_json(x->due_at) : json_null());
+    json_object_set_new(to, "reasons", reasons);
+    json_object_set_new(to, "conditions", lines);
+    json_object_set_new(to, "tables", tables_json(x->tables, x->gone, x->n_tables));
+    json_object_set_new(to, "detached", tables_json(x->detach_tables, x->detached, x->n_detach_tables));
+}
+
+static void put_explained(json_t *to, const struct report *r)
+{
+    const struct report_policy *p = r->n_policies ? &r->policies[0] : NULL;
+    if (!p)
+        return;
+    put_text(to, "policy", p->policy->name);
+    json_object_set_new(to, "enabled", json_boolean(p->policy->enabled));
+    put_text(to, "outcome", r->explanation ? "explained" : outcome_name(p->kind));
+    if (r->explanation)
+        put_explanation(to, r);
+    else if (p->error && !r->error)
+        put_text(to, "error", p->error);
 }
 
 static void put_findings(json_t *to, const struct report *r)
@@ -189,6 +324,32 @@ static void put_findings(json_t *to, const struct report *r)
     json_object_set_new(to, "findings", list);
 }
 
+static json_t *texts_json(const char **texts, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, text_json(texts[i]));
+    return list;
+}
+
+static void put_draft(json_t *to, const struct report *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->n_drafted; i++) {
+        const struct report_drafted *d = &r->drafted[i];
+        json_t *entry = json_object();
+        put_text(entry, "table", d->table);
+        put_text(entry, "found", d->found);
+        put_text(entry, "policy", d->policy);
+        json_object_set_new(entry, "certain", json_boolean(d->certain));
+        json_object_set_new(entry, "why", texts_json(d->why, d->n_why));
+        json_object_set_new(entry, "decide", texts_json(d->decide, d->n_decide));
+        json_array_append_new(list, entry);
+    }
+    json_object_set_new(to, "tables", list);
+    put_text(to, "draft", r->draft);
+}
+
 static void put_mistakes(json_t *to, const struct report *r)
 {
     json_t *list = json_array();
@@ -204,11 +365,33 @@ static void put_mistakes(json_t *to, const struct report *r)
     json_object_set_new(to, "mistakes", list);
 }
 
+static json_t *fact_json(const struct report_fact *f)
+{
+    if (f->null)
+        return json_null();
+    switch (f->kind) {
+    case FACT_TEXT:
+        return text_json(f->text);
+    case FACT_NUMBER:
+        return json_integer(f->number);
+    case FACT_TIME:
+        return instant_json(f->number);
+    case FACT_FLAG:
+        return json_boolean(f->number);
+    case FACT_TEXTS:
+        break;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(list, text_json(f->texts[i]));
+    return list;
+}
+
 void report_json(const struct report *r, FILE *out)
 {
     json_t *whole = json_object();
     put_text(whole, "command", r->command);
-    if (r->kind == REPORT_PLAN || r->kind == REPORT_SWEEP)
+    if (r->kind == REPORT_PLAN || r->kind == REPORT_SWEEP || r->kind == REPORT_EXPLAIN)
         json_object_set_new(whole, "now", instant_json(r->now));
     put_integer(whole, "exit", r->exit);
     if (r->error)
@@ -217,8 +400,14 @@ void report_json(const struct report *r, FILE *out)
         put_mistakes(whole, r);
     else if (r->kind == REPORT_CHECK)
         put_findings(whole, r);
+    else if (r->kind == REPORT_DRAFT)
+        put_draft(whole, r);
     else if (r->kind == REPORT_PLAN || r->kind == REPORT_SWEEP)
         put_policies(whole, r);
+    else if (r->kind == REPORT_EXPLAIN)
+        put_explained(whole, r);
+    for (size_t i = 0; i < r->n_facts; i++)
+        json_object_set_new(whole, r->facts[i].key, fact_json(&r->facts[i]));
     json_dumpf(whole, out, JSON_REAL_PRECISION(15));
     fputc('\n', out);
     json_decref(whole);

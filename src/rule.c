@@ -146,11 +146,24 @@ void read_orphan(struct reader *r, const struct node *n, void *field, size_t *co
     *(struct orphan **)field = o;
 }
 
+/* Inside a group its own columns are all alike, so they order nothing. */
+static void check_newest(struct reader *r, const struct newest *newest)
+{
+    for (size_t i = 0; i < newest->n_newest; i++)
+        for (size_t k = 0; k < newest->n_per && newest->newest[i].text; k++)
+            if (newest->per[k].text && strcmp(newest->per[k].text, newest->newest[i].text) == 0)
+                mistakes_add(r->mistakes, newest->newest[i].at,
+                             "'per' and 'newest' both name the column '%s'; per makes the groups, newest the "
+                             "order inside them",
+                             newest->newest[i].text);
+}
+
 static void read_newest(struct reader *r, const char *section, const struct node *n, struct newest **field)
 {
     struct newest *newest = arena_alloc(r->arena, sizeof(*newest));
     newest->at = n->at;
-    reader_section(r, section, n->at, n, newest);
+    if (reader_section(r, section, n->at, n, newest))
+        check_newest(r, newest);
     *field = newest;
 }
 

@@ -2,13 +2,11 @@
  *
  * The swept row is always called `this`; rows joined to it get names that no contract is likely to use.
  * Values are always parameters. */
-#include "sql.h"
+#include "sql_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define THIS "this"
 
 /* --- parameters and names ------------------------------------------------------------------------- */
 
@@ -119,15 +117,6 @@ static void from(struct stmt *s, const struct dialect *d, const struct table *t,
 
 /* --- expressions --------------------------------------------------------------------------------------- */
 
-struct writer {
-    struct stmt *s;
-    const struct dialect *d;
-    instant now;
-    int aliases; /* handed out so far */
-};
-
-enum { ALIAS_SIZE = 24 };
-
 static const char *new_alias(struct writer *w, char buf[ALIAS_SIZE])
 {
     snprintf(buf, ALIAS_SIZE, "lapse_%d", ++w->aliases);
@@ -178,10 +167,10 @@ static void exists(struct writer *w, const char *alias, const struct expr *x)
     new_alias(w, row);
     add(w->s, "EXISTS (SELECT 1");
     from(w->s, w->d, x->table, row);
-    add(w->s, " WHERE ");
+    add(w->s, x->joins[0].n ? " WHERE " : "");
     join_columns(w, &x->joins[0], row, alias);
     if (x->n_kids) {
-        add(w->s, " AND ");
+        add(w->s, x->joins[0].n ? " AND " : " WHERE ");
         expression(w, row, x->kids[0]);
     }
     add(w->s, ")");
@@ -246,6 +235,127 @@ static void subtree_exists(struct writer *w, const char *alias, const struct exp
     add(w->s, ")");
 }
 
+static size_t carried_at(const struct node *n, const struct column *c)
+{
+    size_t i = 0;
+    while (i < n->n_carry && n->carry[i] != c)
+        i++;
+    return i;
+}
+
+/* Newest first, the key last. */
+static void newest_first(struct writer *w, const char *row, const struct expr *x)
+{
+    const struct ranking *r = x->ranking;
+    add(w->s, " ORDER BY ");
+    for (size_t i = 0; i < r->n_newest; i++) {
+        const struct newest_column *c = &r->newest[i];
+        if (c->time)
+            w->d->time_value(w->s, row, c->time);
+        else
+            sql_column(w->s, w->d, row, c->column);
+        text_addf(&w->s->sql, " DESC%s, ", c->time || !c->column->not_null ? w->d->nulls_last : "");
+    }
+    for (size_t i = 0; i < x->table->n_key; i++) {
+        add(w->s, i ? ", " : "");
+        sql_column(w->s, w->d, row, x->table->key[i]);
+        add(w->s, " DESC");
+    }
+}
+
+/* Only the groups of the rows picked: a group that is looked at is looked at whole, others do not matter. */
+static void groups_of_picked(struct writer *w, const char *row, const struct ranking *r)
+{
+    for (size_t i = 0; i < r->n_per; i++) {
+        const struct column *c = r->per[i];
+        size_t at = carried_at(w->picked, c);
+        if (at == w->picked->n_carry)
+            continue;
+        add(w->s, " AND (");
+        w->d->in_set(w->s, row, &c, 1, w->picked->set, &at, &c);
+        if (!c->not_null) {
+            add(w->s, " OR ");
+            sql_column(w->s, w->d, row, c);
+            add(w->s, " IS NULL");
+        }
+        add(w->s, ")");
+    }
+}
+
+/* The keys of all rows numbered beyond so many in their group. */
+static void numbered_beyond(struct writer *w, const char *alias, const struct expr *x)
+{
+    char row[ALIAS_SIZE], list[ALIAS_SIZE];
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    new_alias(w, row);
+    new_alias(w, list);
+    add(s, "SELECT ");
+    columns(s, w->d, list, t->key, t->n_key);
+    add(s, " FROM (SELECT ");
+    columns(s, w->d, row, t->key, t->n_key);
+    add(s, ", row_number() OVER (PARTITION BY ");
+    columns(s, w->d, row, x->ranking->per, x->ranking->n_per);
+    newest_first(w, row, x);
+    add(s, ") AS lapse_n");
+    from(s, w->d, t, row);
+    add(s, " WHERE ");
+    expression(w, row, x->kids[0]);
+    if (w->picked && strcmp(alias, THIS) == 0)
+        groups_of_picked(w, row, x->ranking);
+    text_addf(&s->sql, ") AS %s WHERE %s.lapse_n > ", list, list);
+    sql_bind_integer(s, w->d, x->ranking->rows);
+}
+
+/* The keys of the newest rows of all. */
+static void newest_of_all(struct writer *w, const struct expr *x)
+{
+    char row[ALIAS_SIZE];
+    struct stmt *s = w->s;
+    new_alias(w, row);
+    add(s, "SELECT ");
+    columns(s, w->d, row, x->table->key, x->table->n_key);
+    from(s, w->d, x->table, row);
+    add(s, " WHERE ");
+    expression(w, row, x->kids[0]);
+    newest_first(w, row, x);
+    add(s, " LIMIT ");
+    sql_bind_integer(s, w->d, x->ranking->rows);
+}
+
+/* In groups: the row is one of those beyond. Else it is not in the short list of the newest; NOT IN would
+ * search a list beyond PostgreSQL's work_mem from its beginning for every row. Either is worked out once:
+ * where few rows are expected outside, an engine would do it again for each of them. */
+static void beyond_newest(struct writer *w, const char *alias, const struct expr *x)
+{
+    char found[ALIAS_SIZE], list[ALIAS_SIZE];
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    bool grouped = x->ranking->n_per > 0;
+    new_alias(w, found);
+    new_alias(w, list);
+    if (grouped) {
+        add(s, t->n_key > 1 ? "(" : "");
+        columns(s, w->d, alias, t->key, t->n_key);
+        add(s, t->n_key > 1 ? ") IN (" : " IN (");
+    } else {
+        add(s, "NOT EXISTS (SELECT 1 FROM (");
+    }
+    text_addf(&s->sql, "WITH %s%s(", found, w->d->once);
+    if (grouped)
+        numbered_beyond(w, alias, x);
+    else
+        newest_of_all(w, x);
+    add(s, ") SELECT ");
+    columns(s, w->d, found, t->key, t->n_key);
+    text_addf(&s->sql, " FROM %s)", found);
+    if (grouped)
+        return;
+    text_addf(&s->sql, " AS %s WHERE ", list);
+    join_columns(w, &(struct join){t->key, t->key, t->n_key}, list, alias);
+    add(s, ")");
+}
+
 static void expression(struct writer *w, const char *alias, const struct expr *x)
 {
     struct stmt *s = w->s;
@@ -265,6 +375,11 @@ static void expression(struct writer *w, const char *alias, const struct expr *x
         kids(w, alias, x, " OR ");
         break;
     case EXPR_NOT_TRUE:
+        if (x->kids[0]->kind == EXPR_EXISTS) { /* never unknown; so written, it can become an anti-join */
+            add(s, "NOT ");
+            exists(w, alias, x->kids[0]);
+            break;
+        }
         kids(w, alias, x, "");
         add(s, " IS NOT TRUE");
         break;
@@ -303,6 +418,9 @@ static void expression(struct writer *w, const char *alias, const struct expr *x
     case EXPR_SUBTREE_EXISTS:
         subtree_exists(w, alias, x);
         break;
+    case EXPR_BEYOND_NEWEST:
+        beyond_newest(w, alias, x);
+        break;
     case EXPR_SQL:
         /* Checked before any statement is run; one that fails the check never gets here whole. */
         add(s, "(");
@@ -320,14 +438,6 @@ static struct writer writer_for(struct stmt *s, const struct dialect *d, const s
 {
     stmt_clear(s);
     return (struct writer){.s = s, .d = d, .now = p->now};
-}
-
-static size_t carried_at(const struct node *n, const struct column *c)
-{
-    size_t i = 0;
-    while (n->carry[i] != c)
-        i++;
-    return i;
 }
 
 /* Rows of a child whose reference is in the parent's set. set: the parent's own, or another of the same
@@ -399,13 +509,13 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
               int64_t most)
 {
     sql_scout(s, d, p, from_here, most);
-    d->lock(s, THIS, true);
+    d->lock(s, THIS, LOCK_SKIP);
 }
 
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
-    const struct expr *own[] = {p->timely, p->matches, p->hold};
+    const struct expr *own[] = {p->aged, p->matches, p->hold};
     select_roots(s, d, p);
     in_own_set(s, d, THIS, &p->root);
     for (size_t i = 0; i < COUNT_OF(own); i++) {
@@ -414,7 +524,20 @@ void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
         add(s, "\nAND ");
         expression(&w, THIS, own[i]);
     }
-    d->lock(s, THIS, true);
+    d->lock(s, THIS, LOCK_SKIP);
+}
+
+void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    char row[ALIAS_SIZE];
+    struct writer w = writer_for(s, d, p);
+    new_alias(&w, row);
+    add(s, "SELECT count(*) FROM (SELECT 1");
+    from(s, d, p->source, row);
+    add(s, " WHERE ");
+    refers_to(s, d, row, &p->source_join, &p->root, p->root.set);
+    d->lock(s, row, LOCK_SHARE);
+    add(s, ") AS lapse_rows");
 }
 
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -427,6 +550,7 @@ void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p)
     add(s, "\nWHERE ");
     in_own_set(s, d, THIS, &p->root);
     add(s, "\nAND ");
+    w.picked = &p->root;
     expression(&w, THIS, p->due);
 }
 
@@ -438,7 +562,7 @@ void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, siz
     from(s, d, n->table, THIS);
     add(s, " WHERE ");
     refers_to(s, d, THIS, &n->grow[way], n, frontier);
-    d->lock(s, THIS, false);
+    d->lock(s, THIS, LOCK_WAIT);
 }
 
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n)
@@ -449,7 +573,7 @@ void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *p
     from(s, d, n->table, THIS);
     add(s, " WHERE ");
     refers_to(s, d, THIS, &n->join, parent, parent->set);
-    d->lock(s, THIS, false);
+    d->lock(s, THIS, LOCK_WAIT);
 }
 
 /* "this row is in a set, or owned by a row in one": an OR over every node of its table. */
@@ -589,15 +713,52 @@ void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
 /* --- reading
  * ---------------------------------------------------------------------------------------------------- */
 
+/* Is any group of a cap larger than what stays of it? Counting sorts nothing. */
+static void over_cap(struct writer *w, const struct plan *p)
+{
+    const struct ranking *r = p->beyond->ranking;
+    struct stmt *s = w->s;
+    add(s, "SELECT 1");
+    from(s, w->d, p->root.table, THIS);
+    add(s, "\nWHERE ");
+    expression(w, THIS, p->matches);
+    if (r->n_per) {
+        add(s, "\nGROUP BY ");
+        columns(s, w->d, THIS, r->per, r->n_per);
+        add(s, " HAVING count(*) > ");
+        sql_bind_integer(s, w->d, r->rows);
+    }
+    add(s, "\nLIMIT 1");
+    if (!r->n_per) {
+        add(s, " OFFSET ");
+        sql_bind_integer(s, w->d, r->rows);
+    }
+}
+
 void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
+    if (p->policy->cap) {
+        over_cap(&w, p);
+        return;
+    }
     add(s, "SELECT 1");
     from(s, d, p->root.table, THIS);
     add(s, "\nWHERE ");
-    expression(&w, THIS, p->due);
+    expression(&w, THIS, p->beyond ? p->aged : p->due);
+    if (p->beyond) {
+        add(s, " AND ");
+        expression(&w, THIS, p->matches);
+    }
     in_order(s, d, p);
     add(s, "\nLIMIT 1");
+}
+
+void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    stmt_clear(s);
+    add(s, "SELECT count(*)");
+    from(s, d, p->root.table, THIS);
 }
 
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
@@ -712,16 +873,29 @@ static void kid_sets(struct writer *w, const struct node *parent)
     }
 }
 
+void sql_of_node(struct writer *w, const struct node *n, const struct node *parent)
+{
+    const struct table *t = n->table;
+    if (n->set >= 0)
+        within(w->s, w->d, THIS, t->key, t->n_key, n, t->key);
+    else
+        within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+}
+
+void sql_sets(struct writer *w, const struct plan *p)
+{
+    add(w->s, "WITH RECURSIVE ");
+    root_sets(w, p);
+    kid_sets(w, &p->root);
+}
+
 /* "this row of table t goes": an OR over every node of that table. Returns whether anything was written. */
 static bool goes(struct writer *w, const struct node *n, const struct node *parent, const struct table *t,
                  bool begun)
 {
     if (n->table == t) {
         add(w->s, begun ? " OR " : "");
-        if (n->set >= 0)
-            within(w->s, w->d, THIS, t->key, t->n_key, n, t->key);
-        else
-            within(w->s, w->d, THIS, n->join.child, n->join.n, parent, n->join.parent);
+        sql_of_node(w, n, parent);
         begun = true;
     }
     for (size_t i = 0; i < n->n_kids; i++)
@@ -799,9 +973,7 @@ static bool detached(struct writer *w, const struct plan *p, const struct node *
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = writer_for(s, d, p);
-    add(s, "WITH RECURSIVE ");
-    root_sets(&w, p);
-    kid_sets(&w, &p->root);
+    sql_sets(&w, p);
     add(s, "\nSELECT ");
     for (size_t i = 0; i < p->n_slots; i++) {
         add(s, "(SELECT count(*)");
@@ -820,6 +992,16 @@ void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
 static void filter(struct stmt *s)
 {
     add(s, "count(*) FILTER (WHERE ");
+}
+
+/* Old enough and, for orphans, without a source. */
+static void bound_reached(struct writer *w, const struct plan *p)
+{
+    expression(w, THIS, p->timely);
+    if (!p->orphaned)
+        return;
+    add(w->s, " AND ");
+    expression(w, THIS, p->orphaned);
 }
 
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -842,7 +1024,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
     }
     add(s, ")),\n");
     filter(s);
-    expression(&w, THIS, p->timely);
+    bound_reached(&w, p);
     add(s, " AND ");
     if (p->hold) {
         add(s, "NOT (");
@@ -852,7 +1034,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
         add(s, "FALSE),\n");
     }
     filter(s);
-    expression(&w, THIS, p->timely);
+    bound_reached(&w, p);
     if (p->hold) {
         add(s, " AND ");
         expression(&w, THIS, p->hold);
@@ -870,14 +1052,15 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
     expression(&w, THIS, p->matches);
 }
 
-void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, size_t time, int64_t most)
+void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
+                int64_t most)
 {
     struct writer w = writer_for(s, d, p);
     add(s, "SELECT ");
-    sql_column(s, d, THIS, p->times[time].column);
+    sql_column(s, d, THIS, c);
     from(s, d, p->root.table, THIS);
     add(s, " WHERE ");
-    sql_column(s, d, THIS, p->times[time].column);
+    sql_column(s, d, THIS, c);
     add(s, " IS NOT NULL AND ");
     expression(&w, THIS, p->matches);
     add(s, " LIMIT ");
@@ -896,6 +1079,18 @@ void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, co
     expression(&w, row, x);
 }
 
+void sql_try(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+             const struct expr *x)
+{
+    char row[ALIAS_SIZE];
+    struct writer w = writer_for(s, d, p);
+    new_alias(&w, row);
+    add(s, "SELECT ");
+    expression(&w, row, x);
+    from(s, d, t, row);
+    add(s, " LIMIT 1");
+}
+
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is)
 {
     stmt_clear(s);
@@ -905,4 +1100,37 @@ void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, con
     add(s, " WHERE ");
     expression(&w, THIS, is);
     add(s, " LIMIT 1");
+}
+
+/* --- lent to other files
+ * ------------------------------------------------------------------------------------------- */
+
+struct writer sql_writer(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    return writer_for(s, d, p);
+}
+
+const char *sql_alias(struct writer *w, char buf[ALIAS_SIZE])
+{
+    return new_alias(w, buf);
+}
+
+void sql_from(struct writer *w, const struct table *t, const char *alias)
+{
+    from(w->s, w->d, t, alias);
+}
+
+void sql_expression(struct writer *w, const char *alias, const struct expr *x)
+{
+    expression(w, alias, x);
+}
+
+void sql_join(struct writer *w, const struct join *j, const char *child, const char *parent)
+{
+    join_columns(w, j, child, parent);
+}
+
+void sql_newest_first(struct writer *w, const char *alias, const struct expr *x)
+{
+    newest_first(w, alias, x);
 }

@@ -21,6 +21,10 @@ struct stmt {
 void stmt_release(struct stmt *s);
 void stmt_clear(struct stmt *s);
 
+/* How rows that are read are locked: skip those that others hold, wait for them, or wait and let others
+ * share. */
+enum lock_mode { LOCK_SKIP, LOCK_WAIT, LOCK_SHARE };
+
 /* What a statement-writing function of a dialect may use. alias is the row's alias, already safe to write. */
 struct dialect {
     char quote; /* " or ` */
@@ -55,12 +59,27 @@ struct dialect {
      * text. */
     void (*like)(struct stmt *s, const char *alias, const struct column *c, const char *pattern);
     void (*prefix)(struct stmt *s, const char *alias, const struct column *c, const char *prefix);
-    /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED"; dependents wait instead: " FOR
-     * UPDATE OF …". */
-    void (*lock)(struct stmt *s, const char *alias, bool skip_locked);
+    /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED", " FOR UPDATE OF …", " FOR SHARE
+     * OF …". */
+    void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
+    bool locks_rows; /* false: a transaction that writes keeps all others out, nothing is locked by row */
+    const char
+        *once; /* WITH x AS: what is worked out once, however often it is looked at: " AS MATERIALIZED " */
+    const char
+        *nulls_last; /* what sends NULLs to the end of a descending order: " NULLS LAST"; "": they are */
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);
     const char *now_is_text; /* NULL: it is a time. Else what to write where a number is needed */
+    /* How lapse's own tables are spelt. */
+    struct {
+        const char *name_type, *time_type; /* of columns; names compare byte by byte */
+        const char *bind_name, *bind_time; /* what values are bound as; NULL: the engine's choice */
+        enum encoding time;                /* how that type holds an instant */
+        const char *clock, *clock_us;      /* the database's clock: as that type; in microseconds */
+        const char *lock;                  /* lets one installer work at a time; NULL: a write does */
+        const char *has_schema;            /* a row if there is schema {1}; NULL: no schemas */
+        const char *no_roles;              /* NULL: there are roles. Else why not */
+    } own;
     /* How to scan the contract's SQL text. */
     bool dollar_quotes;     /* $tag$ … $tag$ */
     bool backslash_strings; /* E'…\'…' */
@@ -101,6 +120,8 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
 void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from,
                int64_t most);
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* Locks the source rows of the root's set, so that they stay as they are judged; gives their number. */
+void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier);
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);
@@ -122,18 +143,32 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
 void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
-/* Reading. */
+/* Reading. For plans that rank rows the probe is a necessary condition only, which costs no ranking: a group
+ * of a cap has more rows than stay; a row is old enough. */
 void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p); /* a row, or none */
+void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p);  /* one number */
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p,
                    int64_t most); /* one number */
 /* One row: gone per slot, detached per detach slot, oldest, newest (microseconds or NULL). */
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* One row: null_time, unreadable_time, held, waiting. */
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p);
-void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, size_t time, int64_t most);
+/* A row per row that fits the key, two at most: its columns, its times (microseconds or NULL), its verdicts
+ * (1, 0 or NULL). */
+void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct inquiry *q);
+/* Its place among the rows of its group, the newest is 1, and how many they are; no row: it is not ranked. */
+void sql_rank_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key);
+/* Rows that make it wait: their key, and the number of all of them. */
+void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key,
+                   const struct wait *w, int64_t most);
+void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
+                int64_t most);
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);
 /* The rows of a table for which a condition is true, with no other row in sight. */
 void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
                const struct expr *x);
+/* What a condition says of one row, whichever: it is carried out, not only compiled. */
+void sql_try(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
+             const struct expr *x);
 
 #endif

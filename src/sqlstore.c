@@ -4,7 +4,8 @@
  *
  *   1. pick      lock up to N due rows beyond the cursor, with their whole condition; or, where a bound
  * examines many rows to find few, rows that a reading before the transaction found, by key
- *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due
+ *   2. judge     in a new statement, when the condition looks at other rows: keep only what is still due;
+ *                source rows whose content decides are locked before it
  *   3. gather    top down: the subtree of rows that own rows of their own table, then rows that own others,
  *                each locked; what a `where` said of them must still hold
  *   4. erase     bottom up: owned rows, then detach what refers to these rows, then the rows themselves, by
@@ -207,11 +208,23 @@ static char *key_text(const struct node *root, const struct value *row)
     return mem_strdup(text_str(&t));
 }
 
+/* What the judgement sees of them holds until COMMIT: an update under way is waited for, a later one waits.
+ */
+static int lock_source(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t locked;
+    if (!p->source_locked || !s->engine->dialect->locks_rows)
+        return 0;
+    sql_lock_source(&st, s->engine->dialect, p);
+    return query_number(s, &st, &locked, e);
+}
+
 static int judge(struct sql_store *s, const struct plan *p, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     struct rows still = {0};
-    if (s->engine->load_set(s, 0, e) < 0)
+    if (s->engine->load_set(s, 0, e) < 0 || lock_source(s, p, e) < 0)
         return -1;
     sql_judge(&st, s->engine->dialect, p);
     if (s->engine->query(s, &st, &still, e) < 0) {
@@ -575,6 +588,18 @@ int sqlstore_scout(struct store *store, const struct plan *p, const struct curso
     return r;
 }
 
+int sqlstore_size(struct store *store, const struct plan *p, int64_t *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_size(&st, s->engine->dialect, p);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = query_number(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
 int sqlstore_remaining(struct store *store, const struct plan *p, int64_t most, int64_t *ret, struct err *e)
 {
     struct sql_store *s = of(store);
@@ -640,21 +665,22 @@ int sqlstore_has_value(struct store *store, const struct table *t, const struct 
     return r;
 }
 
-static bool plausible(int64_t v, int64_t unit_us)
+enum { EXAMPLE_SIZE = sizeof(((struct time_sample *)0)->example) };
+_Static_assert(sizeof(((struct disorder *)0)->one) == EXAMPLE_SIZE, "examples are of one size");
+
+static void print_example(char to[EXAMPLE_SIZE], const struct value *v)
 {
-    const int64_t from_s = INT64_C(631152000), to_s = INT64_C(4102444800); /* 1990 to 2100 */
-    int64_t per_s = US_PER_S / unit_us;
-    return v >= from_s * per_s && v < to_s * per_s;
+    AUTO(text_release) struct text t = {0};
+    value_print(v, &t);
+    size_t len = t.len < EXAMPLE_SIZE - 1 ? t.len : EXAMPLE_SIZE - 1;
+    memcpy(to, text_str(&t), len);
+    to[len] = '\0';
 }
 
 static void set_example(struct time_sample *ret, const struct value *v)
 {
-    if (ret->example[0])
-        return;
-    AUTO(text_release) struct text t = {0};
-    value_print(v, &t);
-    size_t len = t.len < sizeof(ret->example) - 1 ? t.len : sizeof(ret->example) - 1;
-    memcpy(ret->example, text_str(&t), len);
+    if (!ret->example[0])
+        print_example(ret->example, v);
 }
 
 /* PostgreSQL gives whole numbers as texts; SQLite keeps in a column of whole numbers any text that is none.
@@ -675,10 +701,10 @@ static void sample_integer(const struct time_column *t, const struct value *v, s
         return;
     }
     int64_t i = number(v);
-    ret->plausible_s += plausible(i, US_PER_S);
-    ret->plausible_ms += plausible(i, US_PER_MS);
-    ret->plausible_us += plausible(i, 1);
-    if (!plausible(i, t->unit_us))
+    ret->plausible_s += time_is_plausible(i, US_PER_S);
+    ret->plausible_ms += time_is_plausible(i, US_PER_MS);
+    ret->plausible_us += time_is_plausible(i, 1);
+    if (!time_is_plausible(i, t->unit_us))
         set_example(ret, v);
 }
 
@@ -694,19 +720,26 @@ static void sample_text(const struct time_column *t, const struct value *v, stru
     set_example(ret, v);
 }
 
+static int sample_of(struct sql_store *s, const struct plan *p, const struct column *c, struct rows *ret,
+                     struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    sql_sample(&st, s->engine->dialect, p, c, SAMPLE_ROWS);
+    int r = reading(s, p, e);
+    if (r == 0)
+        r = s->engine->query(s, &st, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
 int sqlstore_sample(struct store *store, const struct plan *p, size_t time, struct time_sample *ret,
                     struct err *e)
 {
     struct sql_store *s = of(store);
     const struct time_column *t = &p->times[time];
-    AUTO(stmt_release) struct stmt st = {0};
     AUTO(rows_release) struct rows found = {0};
     *ret = (struct time_sample){0};
-    sql_sample(&st, s->engine->dialect, p, time, SAMPLE_ROWS);
-    int r = reading(s, p, e);
-    if (r == 0)
-        r = s->engine->query(s, &st, &found, e);
-    s->engine->rollback(s);
+    int r = sample_of(s, p, t->column, &found, e);
     for (size_t i = 0; r == 0 && i < found.n_rows; i++) {
         ret->n++;
         if (t->encoding == TIME_INTEGER)
@@ -714,6 +747,78 @@ int sqlstore_sample(struct store *store, const struct plan *p, size_t time, stru
         else if (t->encoding == TIME_TEXT)
             sample_text(t, rows_at(&found, i), ret);
     }
+    return r;
+}
+
+static bool is_number(const struct value *v)
+{
+    return v->kind == VALUE_INTEGER || v->kind == VALUE_REAL;
+}
+
+/* How a time is written, as far as it decides how texts sort: what stands between date and time, whether
+ * there are seconds, and the offset. A fraction moves a time by less than a second. */
+struct form {
+    char between;
+    bool seconds;
+    const char *offset;
+    size_t offset_len;
+};
+
+static bool form_of(const struct value *v, struct form *ret)
+{
+    instant ignored;
+    size_t len = v->kind == VALUE_TEXT ? v->len : 0;
+    while (len && v->text[len - 1] == ' ')
+        len--;
+    if (len < 16 || !when_parse(v->text, len, NULL, &ignored))
+        return false;
+    size_t at = 16; /* YYYY-MM-DDTHH:MM */
+    *ret = (struct form){.between = v->text[10], .seconds = v->text[at] == ':'};
+    while (at < len && !strchr("Zz+-", v->text[at]))
+        at++;
+    ret->offset = v->text + at;
+    ret->offset_len = len - at;
+    return true;
+}
+
+static bool same_form(const struct form *a, const struct form *b)
+{
+    return a->between == b->between && a->seconds == b->seconds && a->offset_len == b->offset_len &&
+           memcmp(a->offset, b->offset, a->offset_len) == 0;
+}
+
+static bool clash(const struct value *a, const struct value *b, struct disorder *ret)
+{
+    struct form of_a, of_b;
+    ret->of_times = is_number(a) == is_number(b);
+    if (ret->of_times && (!form_of(a, &of_a) || !form_of(b, &of_b) || same_form(&of_a, &of_b)))
+        return false;
+    print_example(ret->one, a);
+    print_example(ret->other, b);
+    return true;
+}
+
+/* Each against the first of all, which is a number or none, and against the first that is a time. */
+static void find_disorder(const struct rows *r, struct disorder *ret)
+{
+    struct form ignored;
+    const struct value *time = NULL;
+    for (size_t i = 0; i < r->n_rows && !ret->found; i++) {
+        const struct value *v = rows_at(r, i);
+        ret->found = clash(rows_at(r, 0), v, ret) || (time && clash(time, v, ret));
+        if (!time && form_of(v, &ignored))
+            time = v;
+    }
+}
+
+int sqlstore_disorder(struct store *store, const struct plan *p, const struct column *c, struct disorder *ret,
+                      struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    *ret = (struct disorder){0};
+    int r = sample_of(of(store), p, c, &found, e);
+    if (r == 0)
+        find_disorder(&found, ret);
     return r;
 }
 
@@ -762,24 +867,51 @@ static int accepts_nodes(struct sql_store *s, const struct plan *p, const struct
     return 0;
 }
 
+static bool has_sql(const struct expr *x)
+{
+    bool found = x->kind == EXPR_SQL;
+    for (size_t i = 0; i < x->n_kids && !found; i++)
+        found = has_sql(x->kids[i]);
+    return found;
+}
+
+/* A condition that writes is found out when it is carried out, in a transaction that cannot. */
+static int accepts_matching(struct sql_store *s, const struct plan *p, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    bool ignored;
+    if (!p->matching)
+        return 0;
+    if (accepts_alone(s, p, p->source, p->matching, e) < 0)
+        return -1;
+    sql_try(&st, s->engine->dialect, p, p->source, p->matching);
+    return has_sql(p->matching) ? query_any(s, &st, &ignored, e) : 0;
+}
+
 int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
 {
     struct sql_store *s = of(store);
     const struct dialect *d = s->engine->dialect;
     /* Conditions of owned rows are in there too: they say what a row waits for. */
-    if (scan_conditions(d, p, p->due, e) < 0)
+    if (scan_conditions(d, p, p->due, e) < 0 || scan_conditions(d, p, p->matching, e) < 0)
         return -1;
     AUTO(stmt_release) struct stmt st = {0};
     sql_probe(&st, d, p);
     int r = reading(s, p, e);
     if (r == 0)
         r = s->engine->accepts(s, &st, e);
+    if (r == 0 && p->beyond) { /* whose probe does not rank */
+        sql_remaining(&st, d, p, 1);
+        r = s->engine->accepts(s, &st, e);
+    }
     if (r == 0) {
         sql_count(&st, d, p);
         r = s->engine->accepts(s, &st, e);
     }
     if (r == 0)
         r = accepts_nodes(s, p, &p->root, e);
+    if (r == 0)
+        r = accepts_matching(s, p, e);
     s->engine->rollback(s);
     return r;
 }
@@ -864,6 +996,10 @@ void sqlstore_explain(struct store *store, const struct plan *p, struct text *ou
     } else {
         sql_pick(&st, d, p, NULL, p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch);
         show(out, &st, "pick and lock due rows into set 0 (later batches begin after the last row)");
+    }
+    if (p->source_locked && d->locks_rows) {
+        sql_lock_source(&st, d, p);
+        show(out, &st, "lock the source rows of set 0, so that they stay as they are judged");
     }
     if (p->judge_again) {
         sql_judge(&st, d, p);

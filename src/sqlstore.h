@@ -46,11 +46,18 @@ void sql_store_release(struct sql_store *s); /* the sets */
 int sqlstore_accepts(struct store *s, const struct plan *p, struct err *e);
 int sqlstore_sample(struct store *s, const struct plan *p, size_t time, struct time_sample *ret,
                     struct err *e);
+int sqlstore_look(struct store *s, const struct table *t, const struct column *const *columns, size_t n,
+                  struct rows *ret, bool *ret_whole, struct err *e);
+int sqlstore_disorder(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
+                      struct err *e);
 int sqlstore_has_value(struct store *s, const struct table *t, const struct expr *is, bool *ret,
                        struct err *e);
 int sqlstore_count(struct store *s, const struct plan *p, struct due *ret, struct err *e);
 int sqlstore_probe(struct store *s, const struct plan *p, bool *ret, struct err *e);
+int sqlstore_size(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
 int sqlstore_remaining(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
+int sqlstore_judge_row(struct store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
+                       struct err *e);
 void sqlstore_explain(struct store *s, const struct plan *p, struct text *out);
 int sqlstore_begin(struct store *s, const struct plan *p, struct err *e);
 int sqlstore_slice(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
@@ -63,11 +70,13 @@ int sqlstore_mark(struct store *s, struct err *e);
 int sqlstore_undo(struct store *s, struct err *e);
 int sqlstore_commit(struct store *s, struct err *e);
 void sqlstore_rollback(struct store *s);
+extern const struct own_ops sqlown; /* sqlown.c */
 #define SQLSTORE_VERBS                                                                                       \
-    .accepts = sqlstore_accepts, .sample = sqlstore_sample, .has_value = sqlstore_has_value,                 \
-    .count = sqlstore_count, .probe = sqlstore_probe, .remaining = sqlstore_remaining,                       \
+    .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
+    .look = sqlstore_look, .has_value = sqlstore_has_value, .count = sqlstore_count,                         \
+    .probe = sqlstore_probe, .remaining = sqlstore_remaining, .size = sqlstore_size,                         \
     .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,  \
     .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
-    .rollback = sqlstore_rollback
+    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .own = &sqlown
 
 #endif

@@ -42,6 +42,13 @@ void store_close_p(struct store **s)
     *s = NULL;
 }
 
+bool time_is_plausible(int64_t count, int64_t unit_us)
+{
+    const int64_t from_s = INT64_C(631152000), to_s = INT64_C(4102444800); /* 1990 to 2100 */
+    int64_t per_s = US_PER_S / unit_us;
+    return count >= from_s * per_s && count < to_s * per_s;
+}
+
 void rows_release(struct rows *r)
 {
     arena_free(r->arena);
@@ -153,4 +160,21 @@ void due_release(struct due *d)
     free(d->gone);
     free(d->detached);
     *d = (struct due){0};
+}
+
+void answer_release(struct answer *a)
+{
+    rows_release(&a->row);
+    for (size_t i = 0; i < a->n_waits; i++)
+        rows_release(&a->waits[i].keys);
+    free(a->waits);
+    due_release(&a->goes);
+    free(a->times);
+    free(a->verdicts);
+    *a = (struct answer){0};
+}
+
+const struct table *wait_table(const struct wait *w)
+{
+    return w->rows ? w->rows->table : w->node->table;
 }

@@ -3,7 +3,7 @@
 #ifndef LAPSE_STORE_H
 #define LAPSE_STORE_H
 
-#include "plan.h"
+#include "own.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
 struct rows {
@@ -59,10 +59,70 @@ struct time_sample {
     char example[64];                                /* one unreadable or implausible value */
 };
 
+/* Two values of a column, from a bounded sample, whose order says nothing: a number and a text, or times
+ * written in different ways. */
+struct disorder {
+    bool found, of_times;
+    char one[64], other[64];
+};
+
+/* Rows that make a row of the plan wait. */
+enum wait_kind {
+    WAIT_AFTER,  /* any of `rows`, one of the node's after */
+    WAIT_WITH,   /* the node's own rows that are outside its where */
+    WAIT_BELOW,  /* rows below the node's, by grow[at], that are outside grow_where[at] */
+    WAIT_SOURCE, /* the row's own source, whether it matches or not */
+};
+struct wait {
+    enum wait_kind kind;
+    const struct node *node, *parent; /* parent NULL: the root */
+    size_t at;
+    const struct expr *rows; /* WAIT_AFTER, WAIT_SOURCE: EXPR_EXISTS; else NULL */
+};
+const struct table *wait_table(const struct wait *w); /* whose rows they are */
+
+/* One row asked after, by its key: what it holds, conditions as the engine judges them, what it waits for,
+ * what would go with it. */
+struct inquiry {
+    const struct expr *key; /* which row of the swept table */
+    const struct column **columns;
+    size_t n_columns;
+    const struct time_column *times;
+    size_t n_times;
+    const struct expr **asked;
+    size_t n_asked;
+    const struct wait *waits;
+    size_t n_waits;
+    int64_t most; /* so many rows of each wait are named */
+    bool rank;    /* its place in its group, where the plan ranks rows */
+    bool goes;    /* what would go with it, whether it is due or not */
+};
+enum verdict { VERDICT_FALSE, VERDICT_TRUE, VERDICT_UNKNOWN };
+struct answer {
+    size_t found;    /* 0: there is no such row; 2: the key fits several, nothing else is said */
+    struct rows row; /* its columns as stored */
+    struct answer_time {
+        bool usable; /* false: NULL, or no instant that can be reckoned with */
+        instant at;
+    } * times;
+    enum verdict *verdicts; /* per asked */
+    struct answer_wait {
+        struct rows keys; /* of the first rows; none where their table has no key */
+        int64_t total;
+    } * waits;
+    size_t n_waits;
+    int64_t rank, ranked; /* the newest is 1, of so many; 0: it is not ranked */
+    struct due goes;      /* gone and detached */
+};
+void answer_release(struct answer *a);
+
 enum {
     SLICE_ALL = 5000,   /* batch: null: one transaction, in slices of so many rows */
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
 };
+
+/* Whether a count of the unit since 1970 lies in 1990 to 2100. */
+bool time_is_plausible(int64_t count, int64_t unit_us);
 
 struct store;
 struct store_ops {
@@ -85,6 +145,12 @@ struct store_ops {
      * not. */
     int (*accepts)(struct store *s, const struct plan *p, struct err *e);
     int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
+    int (*disorder)(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
+                    struct err *e);
+    /* Values of some columns as they are, long texts cut, from a few rows of the table; *ret_whole: it has no
+     * others. ret is {0}. Never reads much of a large table. */
+    int (*look)(struct store *s, const struct table *t, const struct column *const *columns, size_t n,
+                struct rows *ret, bool *ret_whole, struct err *e);
     /* Is there a row of the table with this column value? */
     int (*has_value)(struct store *s, const struct table *t, const struct expr *is, bool *ret, struct err *e);
 
@@ -92,8 +158,13 @@ struct store_ops {
     int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
     /* Is anything due? One indexed probe. */
     int (*probe)(struct store *s, const struct plan *p, bool *ret, struct err *e);
+    /* How many rows the policy's own table has, due or not. */
+    int (*size)(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
     /* How many due rows there are, counting at most `most` (they may be locked by others). */
     int (*remaining)(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
+    /* One consistent look at one row, in a transaction that cannot write. */
+    int (*judge_row)(struct store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
+                     struct err *e);
     /* The statements, for people: appended to out. */
     void (*explain)(struct store *s, const struct plan *p, struct text *out);
 
@@ -114,9 +185,13 @@ struct store_ops {
     int (*undo)(struct store *s, struct err *e);
     int (*commit)(struct store *s, struct err *e);
     void (*rollback)(struct store *s);
+
+    const struct own_ops *own; /* lapse's own tables */
 };
 struct store {
     const struct store_ops *ops;
+    const char *own_schema; /* where lapse's own tables belong; NULL: where names are found. Borrowed */
+    struct own_state own;   /* as own->look found them; nothing before */
 };
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */

@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,9 @@
 enum {
     READ_LOCK_TIMEOUT_MS = 10000, /* other sweepers may write back to back: a reader gets its turn late */
     STEPS_BETWEEN_LOOKS = 2000,   /* instructions of SQLite's machine between two looks at the clock */
+    IMPATIENT_TRIES = 4000,       /* of a lock, at short intervals */
+    SHORT_WAIT_US = 250,
+    LONG_WAIT_US = 2000,
 };
 
 struct sqlite_store {
@@ -20,8 +22,10 @@ struct sqlite_store {
     sqlite3 *db;
     char *path;
     bool reading;
-    bool in_transaction;          /* we began one; SQLite may have ended it since */
-    bool marked;                  /* the savepoint exists */
+    bool in_transaction; /* we began one; SQLite may have ended it since */
+    bool marked;         /* the savepoint exists */
+    int64_t lock_timeout_us;
+    int64_t waiting_since_us;     /* for a lock */
     int64_t statement_timeout_us; /* 0: none */
     int64_t deadline_us;          /* of the statement that runs; 0: none */
     struct zone **zones;          /* opened by lapse_instant */
@@ -469,10 +473,18 @@ static int load_set(struct sql_store *s, int set, struct err *e)
 
 /* --- transactions ------------------------------------------------------------------------------- */
 
-static void set_lock_timeout(struct sqlite_store *q, int64_t us)
+/* SQLite's own way of waiting soon looks every 100 ms only: beside a sweep whose batches follow each other,
+ * the lock would be free again and again and always missed; a brake could not be set. */
+static int wait_for_lock(void *context, int tries)
 {
-    int64_t ms = us / US_PER_MS;
-    sqlite3_busy_timeout(q->db, ms > INT_MAX ? INT_MAX : (int)ms);
+    struct sqlite_store *q = context;
+    int64_t now_us = when_monotonic_us();
+    if (tries == 0)
+        q->waiting_since_us = now_us;
+    if (now_us - q->waiting_since_us >= q->lock_timeout_us)
+        return 0;
+    when_sleep_us(tries < IMPATIENT_TRIES ? SHORT_WAIT_US : LONG_WAIT_US);
+    return 1;
 }
 
 static int begin(struct sqlite_store *q, const char *sql, int64_t statement_timeout_us, struct err *e)
@@ -489,7 +501,7 @@ static int begin_read(struct sql_store *s, int64_t statement_timeout_us, struct 
 {
     struct sqlite_store *q = of_sql(s);
     if (q->db)
-        sqlite3_busy_timeout(q->db, READ_LOCK_TIMEOUT_MS); /* a write may have left another */
+        q->lock_timeout_us = READ_LOCK_TIMEOUT_MS * US_PER_MS; /* a write may have left another */
     return begin(q, "BEGIN", statement_timeout_us, e);
 }
 
@@ -500,7 +512,7 @@ static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t sta
     if (q->db && sqlite3_db_readonly(q->db, "main") == 1)
         return err_set(e, ERR_DATABASE, "sqlite: %s can only be read, not written", q->path);
     if (q->db)
-        set_lock_timeout(q, lock_timeout_us);
+        q->lock_timeout_us = lock_timeout_us;
     return begin(q, "BEGIN IMMEDIATE", statement_timeout_us, e);
 }
 
@@ -612,7 +624,8 @@ static int foreign_keys_on(struct sqlite_store *q, struct err *e)
 static int set_up(struct sqlite_store *q, struct err *e)
 {
     sqlite3_extended_result_codes(q->db, 1);
-    sqlite3_busy_timeout(q->db, READ_LOCK_TIMEOUT_MS);
+    q->lock_timeout_us = READ_LOCK_TIMEOUT_MS * US_PER_MS;
+    sqlite3_busy_handler(q->db, wait_for_lock, q);
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
     allow_quoted_strings(q, false);

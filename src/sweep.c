@@ -45,16 +45,17 @@ struct run {
     int tries;         /* failed tries of the current transaction */
     int locked;        /* rows skipped for a lock since one last went */
     bool lost;         /* a connection broke */
+    struct fuse fuse;  /* policies with limits */
+    int64_t most_gone; /* rows of its own table that the run may delete */
     bool finished;
 };
 
 const char *outcome_name(enum outcome_kind k)
 {
-    static const char *const names[] = {[OUTCOME_DONE] = "done",
-                                        [OUTCOME_FAILED] = "failed",
-                                        [OUTCOME_REFUSED] = "refused",
-                                        [OUTCOME_DISABLED] = "disabled",
-                                        [OUTCOME_STOPPED] = "stopped"};
+    static const char *const names[] = {
+        [OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed",   [OUTCOME_REFUSED] = "refused",
+        [OUTCOME_DISABLED] = "disabled", [OUTCOME_STOPPED] = "stopped", [OUTCOME_PAUSED] = "paused",
+        [OUTCOME_FUSE] = "fuse"};
     return names[k];
 }
 
@@ -204,6 +205,59 @@ static bool try_again(struct run *r)
     return true;
 }
 
+/* --- brakes and fuses ------------------------------------------------------------------------------------
+ */
+
+/* -1 with ERR_PAUSED: a brake is on. Asked in every batch, so that one that is set now works now. */
+static int no_brake(struct run *r, struct err *e)
+{
+    AUTO(brakes_release) struct brakes brakes = {0};
+    if (!r->store->own.version)
+        return 0;
+    if (r->store->ops->own->brakes(r->store, &brakes, e) < 0)
+        return -1;
+    const struct brake *on = brakes_on(&brakes, r->plan->policy->name, r->plan->policy->scheduler);
+    if (!on)
+        return 0;
+    AUTO(text_release) struct text words = {0};
+    brake_words(on, &words);
+    return err_set(e, ERR_PAUSED, "%s", text_str(&words));
+}
+
+/* Rows that may be gone after a commit without an answer count as gone. */
+static int64_t gone_before(const struct run *r)
+{
+    return r->out->gone[r->plan->root.slot] + r->out->unknown;
+}
+
+/* -1 with ERR_FUSE: with these rows the run would pass its limit. */
+static int within_limits(const struct run *r, int64_t rows, struct err *e)
+{
+    if (gone_before(r) + rows <= r->most_gone)
+        return 0;
+    return err_set(
+        e, ERR_FUSE,
+        "the fuse tripped in mid-course: the run would have passed %lld rows, the most that its limits "
+        "allow; that batch was rolled back, and nothing more is deleted until 'lapse ack %s'",
+        (long long)r->most_gone, r->plan->policy->name);
+}
+
+/* In a transaction of its own: what tripped it is rolled back. */
+static void trip(struct run *r, const struct slice *s, const struct err *e)
+{
+    struct err why = ERR_INIT;
+    int64_t rows = s->gone ? gone_before(r) + s->gone[r->plan->root.slot] : r->fuse.due;
+    for (int tries = 0; fuse_trip(r->store, r->plan, &r->fuse, rows, &why) < 0; tries++) {
+        bool lost = why.kind == ERR_LOST || why.kind == ERR_COMMIT_UNKNOWN;
+        if (lost && tries < TRIES && reconnected(r, &why))
+            continue;
+        err_wrap(&why, "the fuse tripped, but that could not be kept for the next run");
+        end(r, OUTCOME_FAILED, &why);
+        return;
+    }
+    end(r, OUTCOME_FUSE, e);
+}
+
 static void recover(struct run *r, const struct slice *s, struct err *e)
 {
     switch (e->kind) {
@@ -215,6 +269,12 @@ static void recover(struct run *r, const struct slice *s, struct err *e)
     case ERR_REFUSED:
     case ERR_TIMEOUT:
         split_or_skip(r, s, e);
+        break;
+    case ERR_PAUSED:
+        end(r, OUTCOME_PAUSED, e);
+        break;
+    case ERR_FUSE:
+        trip(r, s, e);
         break;
     case ERR_COMMIT_UNKNOWN:
     case ERR_LOST:
@@ -301,8 +361,8 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
     *ret_more = found > 0;
     if (found <= 0)
         return found;
-    if (ops->begin(r->store, r->plan, e) < 0 || take(r, s, e) < 0 ||
-        (s->picked && ops->commit(r->store, e) < 0)) {
+    if (ops->begin(r->store, r->plan, e) < 0 || no_brake(r, e) < 0 || take(r, s, e) < 0 ||
+        within_limits(r, s->gone[r->plan->root.slot], e) < 0 || (s->picked && ops->commit(r->store, e) < 0)) {
         if (e->kind == ERR_COMMIT_UNKNOWN)
             r->out->unknown += s->gone[r->plan->root.slot];
         ops->rollback(r->store);
@@ -352,12 +412,14 @@ static int slices_of_all(struct run *r, struct slice *all, struct err *e)
         int found = look_around(r, e);
         if (found <= 0)
             return found;
-        if (ops->mark(r->store, e) < 0)
+        if (no_brake(r, e) < 0 || ops->mark(r->store, e) < 0)
             return -1;
         if (take(r, &s, e) == 0) {
             if (!s.picked && !r->plan->examines)
                 return 0;
             add_counts(r->plan, all->gone, all->detached, &s);
+            if (within_limits(r, all->gone[r->plan->root.slot], e) < 0)
+                return -1;
             move_on(r, &s);
             grow_back(r);
             continue;
@@ -459,13 +521,103 @@ static void look_again(struct run *r, int64_t started)
     }
 }
 
+/* Brakes and the fuse before anything is deleted. */
+static int judge(struct run *r, struct err *e)
+{
+    r->most_gone = INT64_MAX;
+    if (no_brake(r, e) < 0)
+        return -1;
+    if (!r->plan->policy->limits)
+        return 0;
+    if (fuse_judge(r->store, r->plan, -1, &r->fuse, e) < 0)
+        return -1;
+    if (r->fuse.verdict != FUSE_ACKED)
+        r->most_gone = r->fuse.most;
+    return 0;
+}
+
+static void say_fuse(struct run *r)
+{
+    struct slice none = {0};
+    struct err e = ERR_INIT;
+    AUTO(text_release) struct text words = {0};
+    if (r->fuse.verdict == FUSE_TRIPPED) {
+        fuse_words(r->plan, &r->fuse, &words);
+        err_set(&e, ERR_FUSE, "%s", text_str(&words));
+        end(r, OUTCOME_FUSE, &e);
+    } else if (r->fuse.verdict == FUSE_WOULD_TRIP) {
+        err_set(&e, ERR_FUSE,
+                "the fuse tripped: more than %lld rows would go, the most that its limits allow; nothing is "
+                "deleted until 'lapse ack %s'",
+                (long long)r->fuse.most, r->plan->policy->name);
+        trip(r, &none, &e);
+    }
+}
+
+static bool may_begin(struct run *r)
+{
+    struct slice none = {0};
+    while (!r->finished) {
+        struct err e = ERR_INIT;
+        if (judge(r, &e) == 0) {
+            r->tries = 0;
+            say_fuse(r);
+            return !r->finished;
+        }
+        recover(r, &none, &e);
+    }
+    return false;
+}
+
+/* The run that was acknowledged is done; one that failed or was stopped may be begun again. */
+static void settle_fuse(struct run *r)
+{
+    struct err e = ERR_INIT;
+    if (r->finished || !r->plan->policy->limits || fuse_use(r->store, r->plan, &r->fuse, &e) == 0)
+        return;
+    err_wrap(&e, "the rows are gone, but the acknowledged fuse could not be reset");
+    end(r, OUTCOME_FAILED, &e);
+}
+
+/* While the source is empty nothing is an orphan, so the sweep found an early end: that must be said. Asked
+ * twice, because to a reading that waited for it a table that was truncated and filled again looks empty. */
+static void look_at_source(struct run *r)
+{
+    const struct expr any = {.kind = EXPR_TRUE};
+    const struct plan *p = r->plan;
+    struct slice none = {0};
+    bool has = true, asked = false;
+    while (!r->finished && p->source_needed) {
+        struct err e = ERR_INIT;
+        if (r->store->ops->has_value(r->store, p->source, &any, &has, &e) < 0) {
+            recover(r, &none, &e);
+            continue;
+        }
+        if (!has && !asked) {
+            asked = true;
+            continue;
+        }
+        if (!has) {
+            err_set(
+                &e, ERR_DATABASE,
+                "the source %s became empty while the sweep ran: what is left would pass for orphans, and "
+                "stays; see why, or set allow_empty: true",
+                p->source->print);
+            end(r, OUTCOME_FAILED, &e);
+        }
+        return;
+    }
+}
+
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
     struct run r = {.store = s, .plan = p, .options = o, .out = ret};
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
-    if (!asked_to_stop(&r) && (p->examines || anything_due(&r))) {
+    bool looks_anyway = p->examines && !p->beyond; /* a probe would examine as much; of ranks it is cheap */
+    bool begun = !asked_to_stop(&r) && may_begin(&r);
+    if (begun && (looks_anyway || anything_due(&r))) {
         pass(&r, started);
         look_again(&r, started);
         if (!r.finished)
@@ -473,6 +625,9 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     } else if (!r.finished && asked_to_stop(&r)) {
         stop(&r);
     }
+    look_at_source(&r);
+    if (begun)
+        settle_fuse(&r);
     cursor_release(&r.cursor);
     forget_finds(&r);
     ret->duration_us = when_monotonic_us() - started;

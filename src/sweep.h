@@ -2,12 +2,21 @@
 #ifndef LAPSE_SWEEP_H
 #define LAPSE_SWEEP_H
 
-#include "store.h"
+#include "fuse.h"
 
 enum { SKIPPED_MOST = 100 }; /* after so many refused rows the policy fails */
 
-enum outcome_kind { OUTCOME_DONE, OUTCOME_FAILED, OUTCOME_REFUSED, OUTCOME_DISABLED, OUTCOME_STOPPED };
-const char *outcome_name(enum outcome_kind k); /* "done", "failed", "refused", "disabled", "stopped" */
+enum outcome_kind {
+    OUTCOME_DONE,
+    OUTCOME_FAILED,
+    OUTCOME_REFUSED,
+    OUTCOME_DISABLED,
+    OUTCOME_STOPPED,
+    OUTCOME_PAUSED, /* a brake is on */
+    OUTCOME_FUSE    /* more would go than the policy's limits allow */
+};
+/* "done", "failed", "refused", "disabled", "stopped", "paused", "fuse" */
+const char *outcome_name(enum outcome_kind k);
 
 struct skipped_row {
     char *key;          /* "id=42" */
@@ -18,7 +27,7 @@ struct skipped_row {
 /* What became of one policy. Counts are of committed transactions only. */
 struct outcome {
     enum outcome_kind kind;
-    struct err err;    /* FAILED, STOPPED: why */
+    struct err err;    /* FAILED, STOPPED, PAUSED, FUSE: why */
     int64_t *gone;     /* per plan->slots; NULL when there was no plan */
     int64_t *detached; /* per plan->detach_slots */
     int64_t unknown;   /* roots in commits whose outcome is unknown */
@@ -38,7 +47,8 @@ struct sweep_options {
     void (*progress)(void *context, const struct plan *p, const struct outcome *so_far);
     void *context;
 };
-/* Never fails as a function: what went wrong is in the outcome. */
+/* Never fails as a function: what went wrong is in the outcome. Brakes and fuses are heeded where store->own
+ * says that lapse's own tables are installed; a policy with limits needs them. */
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret);
 
 #endif

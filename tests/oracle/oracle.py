@@ -6,7 +6,7 @@ microseconds since 1970 in a Python integer, so nothing overflows.
     schema = Schema([Table(...), ...])
     state  = {table: {row_id: {column: value}}}
     for name, verdict in sweep(contract, schema, state, now):    # policies in order; state is changed as they run
-        verdict.gone, verdict.detached, verdict.kept
+        verdict.gone, verdict.detached, verdict.why, verdict.refused
 
 Values are as the database gives them: None, int, float, str, bytes, bool; timestamptz, timestamp and date as the text
 PostgreSQL shows in UTC.
@@ -34,6 +34,7 @@ class Column:
     name: str
     kind: str               # int, real, text, bool, uuid, timestamptz, timestamp, date
     nullable: bool = True
+    order: list = None      # of an enum: its values from the least to the greatest
 
 
 @dataclass(eq=False)
@@ -50,6 +51,7 @@ class Table:
     key: list = field(default_factory=list)         # the primary key's columns; empty: it has none
     foreign: list = field(default_factory=list)
     schema: str = None
+    unique: list = field(default_factory=list)      # what stands for the key where there is none
 
     def __repr__(self):
         return f"{self.schema}.{self.name}" if self.schema else self.name
@@ -116,12 +118,8 @@ class Ref:
     """table(column, …) [-> (column, …)], seen from the table that is referred to."""
 
     def __init__(self, text, schema, owner):
-        head, _, rest = _split_at_paren(text)
-        inside, _, arrow = _split_close(rest)
         self.text = text
-        self.table = schema.table(head)
-        self.columns = [self.table.column(n).name for n in _name_list(inside)]
-        arrow = arrow.strip()
+        self.table, self.columns, arrow = _table_and_columns(text, schema)
         if arrow:
             if not arrow.startswith("->"):
                 raise ValueError(f"not a reference: {text!r}")
@@ -144,6 +142,14 @@ class Ref:
         for i, r in state[self.table].items():
             if all(same(r[c], v) for c, v in zip(self.columns, wanted)):
                 yield i, r
+
+
+def _table_and_columns(text, schema):
+    """table(column, …) rest -> the table, the names of its columns, the rest."""
+    head, _, rest = _split_at_paren(text)
+    inside, _, rest = _split_close(rest)
+    table = schema.table(head)
+    return table, [table.column(n).name for n in _name_list(inside)], rest.strip()
 
 
 def _outside_quotes(text, mark):
@@ -453,6 +459,84 @@ def like(value, pattern):
     return re.fullmatch(out, value, re.S) is not None
 
 
+# --- which of two rows is newer, and which rows have a source -----------------------------------------------------
+
+_INFINITE = {"-infinity": float("-inf"), "infinity": float("inf")}
+
+
+def place(value, column):
+    """What sorts the values of a column from the oldest to the newest. NULLs are oldest; on SQLite a column may hold
+    several types: numbers come before texts, texts before blobs."""
+    if value is None:
+        return 0, 0
+    if column.order:
+        return 1, column.order.index(value)
+    if column.kind in ("timestamptz", "timestamp", "date"):
+        return 1, _INFINITE[value] if value in _INFINITE else read_server(value)
+    return {str: 2, bytes: 3}.get(type(value), 1), value
+
+
+class Newest:
+    """cap and keep_newest: {rows, per, newest}."""
+
+    def __init__(self, said, table, instants=None):
+        """instants: the policy's age columns -> a function of a row that tells the instant. By these its rows are old,
+        so by these they are new; a time that cannot be used is as old as NULL."""
+        self.rows = said["rows"]
+        self.instants = instants or {}
+        self.per = [table.column(c).name for c in listed(said.get("per"))]
+        names = [table.column(c).name for c in listed(said["newest"])]
+        self.newest = [table.columns[c] for c in names]
+        self.key = [table.columns[c] for c in table.key or table.unique]
+
+    def place(self, row):
+        return [self.place_of(row, c) for c in self.newest] + [place(row[c.name], c) for c in self.key]
+
+    def place_of(self, row, column):
+        if column.name not in self.instants:
+            return place(row[column.name], column)
+        at = self.instants[column.name](row)
+        return (0, 0) if at in (None, UNUSABLE) else (1, at)
+
+    def has(self, row, population):
+        """Whether the row is among the newest of its group. A NULL group is a group."""
+        group, at = [row[c] for c in self.per], self.place(row)
+        newer = sum(1 for r in population if [r[c] for c in self.per] == group and self.place(r) > at)
+        return newer < self.rows
+
+
+class Orphan:
+    """orphan: {of, by, matching, delete_when, allow_empty}."""
+    WHEN = {"sourceDocumentDeleted": "deleted", "sourceDocumentDeletedOrNoLongerMatching": "deleted_or_unmatched"}
+
+    def __init__(self, said, table, schema):
+        self.source, self.key, _ = _table_and_columns(said["of"], schema)
+        self.by = [table.column(c).name for c in listed(said["by"])]
+        when = said.get("delete_when", "deleted")
+        self.when = self.WHEN.get(when, when)
+        self.matching = said.get("matching")
+        self.allow_empty = said.get("allow_empty", False)
+
+    def refuses(self, state, losing):
+        """Everything would be an orphan of a source that has nothing in it; and a policy that deletes rows of its own
+        source would make orphans as it goes. losing: the tables that it deletes from."""
+        empty = not state[self.source] and not self.allow_empty and self.when != "never"
+        return empty or self.source in losing
+
+    def sources(self, row, state):
+        wanted = [row[c] for c in self.by]
+        return [r for r in state[self.source].values() if all(same(r[c], v) for c, v in zip(self.key, wanted))]
+
+    def lost(self, row, state, conditions):
+        """Whether the row's source is gone, or none of that name matches any more."""
+        if self.when == "never" or None in [row[c] for c in self.by]:
+            return False
+        found = self.sources(row, state)
+        if self.when == "deleted_or_unmatched":
+            found = [r for r in found if conditions.truth(self.matching, self.source, r, state) is True]
+        return not found
+
+
 # --- policies ------------------------------------------------------------------------------------------------------
 
 @dataclass
@@ -466,6 +550,7 @@ class Verdict:
     roots_of: dict = field(default_factory=dict)    # (table, id) that goes -> ids of the roots that take it along
     times: dict = field(default_factory=dict)       # root id -> its instant
     why: dict = field(default_factory=dict)         # id -> what became of the row
+    refused: bool = False                           # the policy may not run at all; nothing goes
 
     def count(self, word):
         return sum(1 for w in self.why.values() if w.startswith(word))
@@ -508,6 +593,10 @@ class Owner:
             level = self if ref.table is table else Owner(w, ref.table, schema)
             self.owned.append((ref, w.get("where"), level))
 
+    def losing(self):
+        """The tables that lose rows, here and below."""
+        return {self.table}.union(*(below.losing() for _, _, below in self.owned if below is not self))
+
     def detachable(self):
         """(table, columns) of every reference that may be emptied, here and below."""
         found = {(r.table, emptied_columns(r)) for r in self.detach}
@@ -521,10 +610,11 @@ class Judge:
         self.unit, self.zone = said.get("unit"), said.get("zone")
         self.conditions = Conditions(now, self.unit, self.zone, sql or {})
         self.owner = Owner(said, self.table, schema)
-        if "expires" in said:
-            self.times = [self.table.column(said["expires"])]
-        else:
-            self.times = [self.table.column(c) for c in listed(said["age"])]
+        self.times = [self.table.column(c) for c in listed(said.get("expires", said.get("age")))]
+        instants = {c.name: lambda row, c=c: instant(row[c.name], c, self.unit, self.zone) for c in self.times}
+        self.cap = Newest(said["cap"], self.table) if "cap" in said else None
+        self.keep_newest = Newest(said["keep_newest"], self.table, instants) if "keep_newest" in said else None
+        self.orphan = Orphan(said["orphan"], self.table, schema) if "orphan" in said else None
 
     # --- a row on its own
 
@@ -532,7 +622,7 @@ class Judge:
         """(the instant, whether it is included), or NEVER."""
         if "expires" in self.said:
             return self.now, True
-        keep = self.said["keep"]
+        keep = self.said.get("keep", "24h") if self.orphan else self.said["keep"]
         inclusive = self.said.get("inclusive", False)
         if not isinstance(keep, dict):
             span = duration(keep)
@@ -567,10 +657,14 @@ class Judge:
     def held(self, row, state):
         return "hold" in self.said and self.conditions.truth(self.said["hold"], self.table, row, state) is True
 
-    def of_row(self, row, state):
-        """What its own columns say: due, out, null, unreadable, young or held."""
-        if not self.in_scope(row, state):
-            return "out"
+    def timed(self):
+        """Whether a row's age plays a part."""
+        return bool(self.times)
+
+    def of_time(self, row):
+        """What its times say: None if they let it go; null, unreadable or young."""
+        if not self.timed():
+            return None
         at = self.latest(row)
         if at is None:
             return "null"
@@ -579,8 +673,28 @@ class Judge:
         cutoff = self.cutoff(row)
         if cutoff is NEVER:
             return "young"
-        if not (at < cutoff[0] or cutoff[1] and at == cutoff[0]):
-            return "young"
+        return None if at < cutoff[0] or cutoff[1] and at == cutoff[0] else "young"
+
+    def of_others(self, row, state):
+        """What other rows say: None if they let it go; has a source, or among the newest."""
+        if self.orphan and not self.orphan.lost(row, state, self.conditions):
+            return "has a source"
+        for newest in (self.cap, self.keep_newest):
+            if newest and newest.has(row, self.population(state)):
+                return "among the newest"
+        return None
+
+    def population(self, state):
+        """What a cap counts: held and waiting rows, too."""
+        return [r for r in state[self.table].values() if self.in_scope(r, state)]
+
+    def of_row(self, row, state):
+        """What it is on its own and among others: due, or why it stays."""
+        if not self.in_scope(row, state):
+            return "out"
+        why = self.of_time(row) or self.of_others(row, state)
+        if why:
+            return why
         return "held" if self.held(row, state) else "due"
 
     def untouchable(self, row, state):
@@ -590,7 +704,8 @@ class Judge:
             return "out"
         if self.held(row, state):
             return "held"
-        return {None: "null", UNUSABLE: "unreadable"}.get(self.latest(row))
+        unusable = {None: "null", UNUSABLE: "unreadable"}.get(self.latest(row)) if self.timed() else None
+        return unusable or self.of_others(row, state)
 
     # --- a row with all it owns
 
@@ -625,6 +740,9 @@ class Judge:
 
     def verdict(self, state):
         v = Verdict(self.table)
+        if self.orphan and self.orphan.refuses(state, self.owner.losing()):
+            v.refused = True
+            return v
         for i, row in state[self.table].items():
             v.why[i] = self.of_row(row, state)
             if v.why[i] != "due":
@@ -634,7 +752,8 @@ class Judge:
                 v.why[i] = f"waiting {whole}"
                 continue
             v.roots.append(i)
-            v.times[i] = self.latest(row)
+            if self.timed():
+                v.times[i] = self.latest(row)
             v.gone |= whole[0]
             v.emptied.update(whole[1])
             for at in whole[0]:

@@ -24,12 +24,25 @@ rows with null; second policy; skipped time; something goes; something stays; sq
 subtree with where; text with offset; text without offset; three tables lose rows; time int ms; time int s; time int us
 time text; two paths; two references; two references emptied in a row
  unique key only; where; with 1 deep; with 2 deep; with 3 deep
+cap; cap of a dependent; cap per 0; cap per 1; cap per several; cap: NULL group; cap: NULL is oldest
+cap: a held row counts; cap: group of N; cap: group of N+1; cap: group of N-1; cap: the key decides
+keep_newest; keep_newest per 0; keep_newest per 1; keep_newest per several; keep_newest: NULL group
+keep_newest: NULL is oldest; keep_newest: a held row counts; keep_newest: group of N; keep_newest: group of N+1
+keep_newest: group of N-1; keep_newest: the key decides; newest of several columns
+orphan; orphan by default; orphan deleted; orphan deleted_or_unmatched; orphan never; orphan sourceDocumentDeleted
+orphan sourceDocumentDeletedOrNoLongerMatching; orphan without grace; orphan of the table itself; keep default
+orphan by int; orphan by text; orphan by one column; orphan by several columns; matching; matching in sql
+orphan: NULL by; orphan: NULL in a part of by; orphan: a source key that is not unique; orphan: foreign key to the source
+orphan: match unknown; orphan: parts of several sources; orphan: source deleted; orphan: source unmatched
+empty source allowed; empty source refused; policies for source and orphans
+kept: has a source; kept: among the newest; kept: waiting below: has a source; kept: waiting below: among the newest
 with on a dependent itself; with on the table itself; with where; with where below; young descendant goes; zone
 """
 ONLY = {"sqlite": "strict; without rowid; integer column with other values; text column with other values; key int;"
-                  " key not declared NOT NULL",
+                  " key not declared NOT NULL; orphan: by holds another type;"
+                  " groups or order of several types",
         "postgres": "domain; infinity; key smallint; key uuid; partitioned; partitioned by time; schema;"
-                    " time date; time timestamp; time timestamptz"}
+                    " time date; time timestamp; time timestamptz; orphan by uuid; orphan by bool"}
 
 
 def expected(engine):

@@ -170,8 +170,8 @@ class Checker:
     def plan(self, output):
         for name in self.r.policies:
             v = self.r.planned.get(name)
-            p = self.entry(output, name, "planned" if v else "disabled")
-            if not p or not v:
+            p = self.entry(output, name, "refused" if v and v.refused else "planned" if v else "disabled")
+            if not p or not v or v.refused:
                 continue
             self.expect("planned rows", self.counts(p["tables"]), per_table(v.gone))
             self.expect("planned detached", self.counts(p["detached"]),
@@ -192,8 +192,8 @@ class Checker:
         gone = {t: len(self.r.before[t]) - len(found[t]) for t in found}
         for name in self.r.policies:
             v = self.r.verdicts.get(name)
-            p = self.entry(output, name, "done" if v else "disabled")
-            if not p or not v:
+            p = self.entry(output, name, "refused" if v and v.refused else "done" if v else "disabled")
+            if not p or not v or v.refused:
                 continue
             expected = +Counter(gone) if self.r.most else per_table(v.gone)
             self.expect("swept rows", self.counts(p["tables"]), expected)
@@ -240,9 +240,12 @@ class Trouble(Exception):
 def run(db, contract, command, now, *names):
     r = harness.lapse(db, contract, command, *names, "--json", "--now", now, env=SANITIZER)
     output = r.json
-    fine = all(p["outcome"] in ("done", "planned", "disabled") and not p.get("skipped") for p in output["policies"])
+    if "policies" not in output:
+        raise Trouble(str(r))
+    odd = [p for p in output["policies"] if p["outcome"] not in ("done", "planned", "disabled") or p.get("skipped")]
+    code = 0 if not odd else 3 if all(p["outcome"] == "refused" for p in odd) else None
     if output.get("error") or output["command"] != command or output["now"] != now or output["exit"] != r.code \
-            or (r.code == 0) != fine:
+            or r.code != code:
         raise Trouble(str(r))
     return output
 

@@ -246,6 +246,7 @@ class References:
             if depth == 1:
                 self.back(made, inner)
         entry.update(inner)
+        made.refers = columns
         if made.times and not keyless and made.identity:
             self.sweepable.append((made, inner))
         lists.setdefault("with", []).append(entry if len(entry) > 1 or self.chance(0.2) else ref)

@@ -14,6 +14,7 @@ class Made:
         self.uniques, self.foreign_sql, self.options = [], [], []
         self.suffix, self.indexes, self.dropped = "", [], None
         self.null_key = False
+        self.numbers = set()    # columns that hold no texts, though SQLite would let them
         self.fill = {}          # column -> function of (row so far) -> value
         self.rows = []
 
@@ -110,7 +111,7 @@ class Tables:
         if unique_only:
             self.use("unique key only")
             made.uniques.append(columns)
-            made.table.key = []
+            made.table.key, made.table.unique = [], columns
         else:
             made.table.key = columns
         made.identity = columns
@@ -150,6 +151,8 @@ class Tables:
             return self.rng.choice(ODD_TEXT) if self.chance(0.7) else f"k{self.rng.randrange(10000)}"
         if kind == "uuid":
             return str(uuid.UUID(int=self.rng.randrange(4) if few else self.rng.getrandbits(128)))
+        if kind == "bool":
+            return self.chance(0.5)
         if few:
             return self.pick(0, 1, -1)
         bits = 16 if sql_type == "smallint" else 32 if sql_type == "integer" else 64
@@ -195,6 +198,7 @@ class Tables:
             if base == "status" or self.chance(0.5):
                 c = self.add_column(made, base, "text" if kind == "enum" else kind, sql_type)
                 made.attributes[c] = kind
+                made.table.columns[c].order = states if kind == "enum" else None
                 made.fill[c] = lambda row, c=c, value=value: row.__setitem__(c, value())
 
     def rows_of(self, made, count):

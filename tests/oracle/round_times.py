@@ -82,7 +82,7 @@ class Times:
             odd = not self.pg and "STRICT" not in made.options and column.name not in made.table.key
             if odd and self.chance(0.05):
                 self.use("integer column with other values")
-                return self.pick("soon", 1.5, b"\x00", "", 1700000000.25)
+                return self.pick(1.5, 1700000000.25, *(() if column.name in made.numbers else ("soon", b"\x00", "")))
             unit = oracle.unit_of(column, self.unit)
             value = at // unit + self.pick(0, 0, 1, -1)
             if made.types[column.name] == "integer" and self.pg:
@@ -92,7 +92,7 @@ class Times:
                 return self.pick(2**63 - 1, -2**63, 0, -1)
             return value
         if column.kind == "text":
-            return self.time_text(made, at)
+            return self.time_text(made, at, column.name in made.table.key)
         sql_type = made.types[column.name]
         if self.chance(0.03):
             self.use("infinity")
@@ -113,10 +113,10 @@ class Times:
         digits = {"(0)": S, "(3)": MS}.get(sql_type[len(column.kind):], 1)
         return oracle.show_server(local // digits * digits, column.kind == "timestamptz")
 
-    def time_text(self, made, at):
+    def time_text(self, made, at, in_key):
         if self.chance(0.1):
             self.use("garbage text")
-            if not self.pg and self.chance(0.1):
+            if not self.pg and not in_key and self.chance(0.1):     # a STRICT table may refer to the key
                 self.use("text column with other values")
                 return self.pick(b"2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z\0", "2020-01-01T00:00:00Z\0x") \
                     if "STRICT" not in made.options else "2020-01-01T00:00:00Z\0"
@@ -158,19 +158,22 @@ class Times:
     # --- the bound
 
     def bound(self):
+        """Which bound the round's policy has, and by how many columns of which encodings its rows are timed."""
         rng = self.rng
         kinds = self.ENCODINGS[self.engine]
-        if self.chance(0.3):
-            self.use("expires")
-            self.time_encodings = [rng.choice(kinds)]
-            self.keep = None
+        self.kind = rng.choices(("expires", "age", "orphan", "cap"), (24, 36, 24, 16))[0]
+        self.use(self.kind)
+        self.time_encodings = [rng.choice(kinds)]
+        self.keep = None
+        if self.kind not in ("age", "orphan"):
             return
-        self.use("age")
         count = rng.choice([1, 1, 1, 2, 3])
         if count > 1:
             self.use("age of several columns")
         self.time_encodings = [rng.choice(kinds) for _ in range(count)]
         self.keep = self.pick("plain", "plain", "plain", "by", "by", "column", "column", "now")
+        if self.kind == "orphan":
+            self.keep = self.pick(self.keep, self.keep, "plain", "plain", "default", "no age")
 
     def a_span(self):
         """A duration whose cutoff is worth looking at, in milliseconds."""
@@ -209,8 +212,17 @@ class Times:
         """The bound's keys, now that the columns have names; and what keeps a row."""
         rng = self.rng
         names = [self.column_ref(c) for c in root.times]
-        if self.keep is None:
+        if self.kind == "expires":
             policy["expires"] = names[0]
+            return
+        if self.kind == "cap":
+            self.cap(policy, root)
+            return
+        if self.kind == "orphan":
+            self.by_columns(root)
+        if self.keep == "no age":
+            self.use("orphan without grace")
+            policy["keep"] = "now"
             return
         policy["age"] = names if len(names) > 1 or self.chance(0.2) else names[0]
         if self.chance(0.3):
@@ -222,6 +234,8 @@ class Times:
         if self.keep == "now":
             policy["keep"] = "now"
             self.cutoffs = [self.now]
+        elif self.keep == "default":
+            self.cutoffs = [self.now - DAY]
         elif self.keep == "plain":
             span = self.a_span()
             self.cutoffs = [self.now - span * MS]
@@ -264,9 +278,11 @@ class Times:
             if not suffix:
                 policy["keep"]["unit"] = unit
             root.keep_column = (column, unit)
-        keep = policy["keep"]
+        keep = policy.get("keep")
         if isinstance(keep, dict) and "by" in keep:
             root.keep_by = (column, keep)
+        if self.chance(0.3 if self.kind == "age" else 0.15):
+            self.keep_newest(policy, root)
 
     def enum_values(self, made, column):
         """Texts that this column may hold (all that its type allows, for an enum)."""

@@ -11,6 +11,8 @@ import yaml
 
 import oracle
 from round_conditions import Conditions
+from round_newest import Newest
+from round_orphan import Orphans
 from round_references import References
 from round_tables import Tables
 from round_times import Times
@@ -36,7 +38,7 @@ def now_of(engine, group):
     return at, zone
 
 
-class Round(Tables, Times, References, Conditions):
+class Round(Tables, Times, References, Conditions, Orphans, Newest):
     def __init__(self, engine, seed):
         self.engine, self.seed = engine, seed
         self.group = seed // GROUP
@@ -85,6 +87,9 @@ class Round(Tables, Times, References, Conditions):
         policy = {}
         self.bound()
         self.unit = self.pick("s", "ms", "us") if "int" in self.time_encodings and self.chance(0.5) else None
+        self.root = self.source = None
+        if self.kind == "orphan":
+            self.make_source()
         root = self.root = self.new_table("t", attributes=True, times=self.time_encodings,
                                           keyless=False, unique_only=self.chance(0.05))
         policy["table"] = self.table_ref(root)
@@ -93,6 +98,8 @@ class Round(Tables, Times, References, Conditions):
         self.top_lists = policy
         self.settle(root)
         self.rows_of(root, rng.choice([1, 3, 6, 8, 10, 12, 15]))
+        if self.kind == "orphan":
+            self.finish_orphan(policy, root)
         self.selves(root, policy, "root")
         for _ in range(rng.choice([0, 0, 1, 1, 1, 2, 2, 3])):
             self.dependent(root, policy, depth=1)
@@ -115,6 +122,9 @@ class Round(Tables, Times, References, Conditions):
         self.policies[f"r{self.seed}"] = dict(items)
         if self.chance(0.08):
             self.second_policy(dict(items), root)
+        elif self.source and self.source.times and self.source.table.key and not self.by_foreign \
+                and self.chance(0.2):
+            self.policy_for_source()
         elif self.sweepable and self.chance(0.3):
             self.policy_below()
         elif self.chance(0.03):
@@ -151,7 +161,9 @@ class Round(Tables, Times, References, Conditions):
             if any(w != "due" for w in v.why.values()):
                 self.use("something stays")
             for w in ("null", "unreadable", "held", "out", "young", "waiting after", "waiting where",
-                      "waiting below: out", "waiting below: held", "waiting below: null", "waiting below: unreadable"):
+                      "waiting below: out", "waiting below: held", "waiting below: null", "waiting below: unreadable",
+                      "has a source", "among the newest", "waiting below: has a source",
+                      "waiting below: among the newest"):
                 if v.count(w):
                     self.use(f"kept: {w}")
             if v.detached:
@@ -165,12 +177,27 @@ class Round(Tables, Times, References, Conditions):
                 self.use("three tables lose rows")
             if len(v.gone) > len(v.roots) and any(t is v.table and i not in v.roots for t, i in v.gone):
                 self.use("young descendant goes")
-            judge = self.judge_of(next(n for n, found in self.verdicts.items() if found is v))
-            for i, w in v.why.items():
-                if w in ("due", "young"):
-                    at, cutoff = judge.latest(self.before[v.table].get(i)), judge.cutoff(self.before[v.table].get(i))
-                    if cutoff and at is not None and abs(at - cutoff[0]) <= 1:
-                        self.use("at the cutoff" if at == cutoff[0] else "1 µs off the cutoff")
+            self.rule_features(v, self.judge_of(next(n for n, found in self.verdicts.items() if found is v)))
+
+    def rule_features(self, v, judge):
+        if v.refused:
+            self.use("empty source refused")
+            return
+        if judge.orphan:
+            self.orphan_features(judge)
+            if not self.before[judge.orphan.source]:
+                self.use("empty source allowed")
+        for word in ("cap", "keep_newest"):
+            if word in judge.said:
+                self.newest_features(judge, word)
+        if not judge.timed():
+            return
+        for i, w in v.why.items():
+            row = self.before[v.table].get(i)
+            if w in ("due", "young"):
+                at, cutoff = judge.latest(row), judge.cutoff(row)
+                if cutoff and at is not None and abs(at - cutoff[0]) <= 1:
+                    self.use("at the cutoff" if at == cutoff[0] else "1 µs off the cutoff")
 
     def judge_of(self, name):
         return oracle.Judge(self.said[name], self.schema, self.now, self.sql)
@@ -188,19 +215,22 @@ class Round(Tables, Times, References, Conditions):
     def second_policy(self, first, root):
         """Another policy for the same tables, after the first."""
         self.use("second policy")
-        policy = dict(first)
-        for key in ("rows", "where", "hold"):
-            policy.pop(key, None)
-        column = self.rng.choice([c for c in root.times if not self.unit or root.table.columns[c].kind == "int"])
-        if "expires" in first or self.chance(0.5):
-            for key in ("expires", "inclusive"):
-                policy.pop(key, None)
-            policy["age"] = self.column_ref(column)
-            policy["keep"] = self.span_text(self.a_span())
+        policy = {k: v for k, v in first.items() if k not in (
+            "rows", "where", "hold", "expires", "age", "keep", "inclusive", "cap", "keep_newest")}
+        orphan = policy.pop("orphan", None)
+        column = self.column_ref(self.rng.choice(
+            [c for c in root.times if not self.unit or root.table.columns[c].kind == "int"]))
+        bound = self.rng.choice([b for b in ("expires", "age", "age", "cap", "orphan")
+                                 if b not in first and (b != "orphan" or orphan)])
+        if bound == "expires":
+            policy["expires"] = column
+        elif bound == "cap":
+            self.use("cap")
+            policy["cap"] = {"rows": self.pick(1, 2, 4), "newest": self.column_ref(self.rng.choice(self.sorted_now(root)))}
         else:
-            for key in ("age", "keep", "inclusive"):
-                policy.pop(key, None)
-            policy["expires"] = self.column_ref(column)
+            policy.update(age=column, keep=self.span_text(self.a_span()))
+        if bound == "orphan":
+            policy["orphan"] = orphan
         self.conditions(policy, root)
         self.policies[f"r{self.seed}.second"] = policy
 
@@ -209,7 +239,12 @@ class Round(Tables, Times, References, Conditions):
         made, lists = self.rng.choice(self.sweepable)
         column = made.times[0]
         policy = {"table": self.table_ref(made), **unshared(lists)}
-        if self.chance(0.5):
+        if self.chance(0.3):
+            policy["cap"] = {"rows": self.pick(1, 2, 3), "newest": self.column_ref(self.rng.choice(self.sorted_now(made)))}
+            if made.refers and self.chance(0.8):
+                policy["cap"]["per"] = self.columns_ref(made.refers)
+            self.use("cap of a dependent")
+        elif self.chance(0.5):
             policy["expires"] = self.column_ref(column)
         else:
             policy.update(age=self.column_ref(column), keep=self.span_text(self.pick(1000, 3_600_000, 86_400_000)))

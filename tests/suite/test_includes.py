@@ -9,8 +9,9 @@ from harness import ROOT
 # anything.
 ORDER = [
     "base",
+    "quote",
     "when zone cron",
-    "policy",
+    "policy policy_hash",
     "mistake",
     "key",
     "yaml",
@@ -18,21 +19,26 @@ ORDER = [
     "condition",
     "rule",
     "contract",
-    "facts",
+    "facts bounded",
     "plan plan_*",
+    "own",
     "store",
-    "sql scan",
-    "sqlstore",
+    "sql sql_* scan",
+    "sqlstore sqlstore_* sqlown look",
     "store_* dialect_* catalog_*",
+    "fuse",
     "check check_*",
+    "draft draft_*",
     "sweep",
+    "explain explain_*",
     "report report_*",
+    "page page_*",
     "lapse lapse_*",
 ]
 ENGINES = ["sqlite", "postgres"]
-# What only one file may know: the databases' clients, and the YAML and JSON libraries.
+# What only one file may know: the databases' clients and the YAML library; JSON has a file for each part that speaks it.
 CLIENTS = {"sqlite3.h": "src/store_sqlite.c", "libpq-fe.h": "src/store_postgres.c"}
-LIBRARIES = ["libfyaml.h", "jansson.h"]
+LIBRARIES = {"libfyaml.h": "src/yaml.c", "jansson.h": "src/*_json.c"}
 
 
 def place(stem):
@@ -78,8 +84,9 @@ class Includes(unittest.TestCase):
 
         for header, only in CLIENTS.items():
             self.assertEqual(users(header), [only], header)
-        for header in LIBRARIES:
-            self.assertEqual(len(users(header)), 1, f"{header} in {users(header)}")
+        for header, only in LIBRARIES.items():
+            self.assertTrue(users(header), header)
+            self.assertEqual([u for u in users(header) if not fnmatch.fnmatchcase(u, only)], [], header)
 
     def test_the_program_includes_only_the_public_header(self):
         own = {p.name for p in files("prog")}

@@ -452,7 +452,7 @@ class Usage(Input, SqliteTest):
 
     def test_what_comes_later_is_said(self):
         path = contract_file(self.db, self.CONTRACT)
-        for command in ("run", "install", "status"):
+        for command in ("run", "purge", "status"):
             with self.subTest(command):
                 self.usage(2, "-f", path, command)
 

@@ -130,11 +130,7 @@ class Policies(Case):
             """, code=0)
 
     def test_what_does_not_run_yet_is_refused_by_name(self):
-        self.given("create table src (id integer primary key)")
         for key, more in {
-            "orphan": "orphan: { of: src(id), by: id }, age: at_ms, keep: 1h",
-            "cap": "cap: { rows: 5, newest: [at_ms] }",
-            "keep_newest": "age: at_ms, keep: 1h, keep_newest: { rows: 5, newest: [at_ms] }",
             "limits": "expires: at_ms, limits: { rows: 5 }",
             "pace": "expires: at_ms, pace: { rows_per_second: 5 }",
             "workers": "expires: at_ms, workers: 2",

@@ -71,6 +71,19 @@ static void columns_have_the_class_of_their_affinity(void **state)
     assert_true(t->may_select && t->may_delete && t->may_update);
 }
 
+static void some_columns_keep_what_comes(void **state)
+{
+    struct file *f = *state;
+    do_sql(f->sql, "CREATE TABLE t(a INT, b, c BLOB, d ANY, e TEXT, f UUID)");
+    do_sql(f->sql, "CREATE TABLE s(a INT, b ANY, c BLOB) STRICT");
+    static const bool loose[] = {false, true, true, false, false, false}, strict[] = {false, true, false};
+    AUTO(facts_free_p) struct facts *t = inspect_one(f, "t"), *s = inspect_one(f, "s");
+    for (size_t i = 0; i < COUNT_OF(loose); i++)
+        assert_int_equal(t->tables[0]->columns[i].any_class, loose[i]);
+    for (size_t i = 0; i < COUNT_OF(strict); i++)
+        assert_int_equal(s->tables[0]->columns[i].any_class, strict[i]);
+}
+
 /* The key's columns, "a,b"; "?" behind it if it may be NULL; "-": none. */
 static void assert_key(struct file *f, const char *create, const char *expected)
 {
@@ -223,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(names_match_in_any_case_and_once),
         T(columns_have_the_class_of_their_affinity),
+        T(some_columns_keep_what_comes),
         T(keys),
         T(partial_or_computed_indexes_are_no_key),
         T(indexes),

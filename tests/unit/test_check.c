@@ -178,6 +178,79 @@ static void a_composite_suggestion_survives_yaml(void **state)
            "with: ['public.\"out.box\"(inbox_id, tenant)']");
 }
 
+/* --- orphans ------------------------------------------------------------------------------------------ */
+
+static struct table *add_tasks(struct world *w)
+{
+    add_table(w, "public", "task", "id, doc_id, up_at", "id");
+    add_table(w, "public", "part", "id, task_id", "id");
+    return add_table(w, "public", "doc", "id, state", "id");
+}
+
+#define TASK(more) "table: task, orphan: { of: doc(id), by: doc_id" more " }, age: up_at"
+#define UNMATCHED  ", matching: { state: open }, delete_when: deleted_or_unmatched"
+
+static void a_source_is_read_by_an_index(void **state)
+{
+    struct world *w = *state;
+    struct table *doc = add_tasks(w);
+    check(w, TASK(""), true);
+    expect(w, FINDING_WARNING,
+           "no index of public.doc leads with (id): to find the source of a row the whole table is read",
+           "CREATE INDEX CONCURRENTLY ON public.doc (id)");
+    add_index(w, doc, "id", NULL);
+    check(w, TASK(""), true);
+    expect_none(w, FINDING_WARNING); /* none on up_at is missed either */
+}
+
+static void a_later_source_saves_nothing(void **state)
+{
+    struct world *w = *state;
+    struct table *doc = add_tasks(w);
+    check(w, TASK(""), false);
+    expect(w, FINDING_NOTE, "(doc_id) of public.task has no foreign key to public.doc: a source that", "");
+    add_fkey(w, w->facts->tables[0], "doc_id", doc, "id", ON_DELETE_NO_ACTION);
+    check(w, TASK(""), false);
+    expect(w, FINDING_NOTE, "none can be an orphan", "deleted_or_unmatched");
+    check(w, TASK(UNMATCHED), false);
+    expect_none(w, FINDING_NOTE);
+    check(w, TASK(", delete_when: never"), false);
+    expect(w, FINDING_NOTE, "nothing is ever due", "");
+    expect_none(w, FINDING_ERROR);
+}
+
+static void a_source_must_be_readable(void **state)
+{
+    struct world *w = *state;
+    struct table *doc = add_tasks(w);
+    doc->may_update = doc->may_delete = false;
+    check(w, TASK(""), false);
+    expect_none(w, FINDING_ERROR);
+    check(w, TASK(UNMATCHED), false);
+    expect(w, FINDING_ERROR, "no right to UPDATE on public.doc (locking rows takes UPDATE)",
+           "GRANT UPDATE ON public.doc TO");
+    doc->part_of = "public.docs";
+    check(w, TASK(""), false);
+    expect(w, FINDING_ERROR, "the source public.doc is a part of public.docs", "whole table: public.docs");
+    doc->part_of = NULL;
+    doc->may_select = false;
+    check(w, TASK(""), false);
+    expect(w, FINDING_ERROR, "no right to SELECT on public.doc", "GRANT SELECT ON public.doc TO");
+    doc->may_select = doc->rows_hidden = true;
+    check(w, TASK(""), false);
+    expect(w, FINDING_ERROR, "row security hides rows of public.doc", "BYPASSRLS");
+}
+
+static void a_policy_does_not_empty_its_source(void **state)
+{
+    struct world *w = *state;
+    add_tasks(w);
+    check(w, "table: task, orphan: { of: task(id), by: doc_id }, keep: now", false);
+    expect(w, FINDING_ERROR, "the policy deletes rows of public.task, which is its source", "name a source");
+    check(w, "table: task, orphan: { of: part(id), by: doc_id }, keep: now, with: [part(task_id)]", false);
+    expect(w, FINDING_ERROR, "the policy deletes rows of public.part, which is its source", "name a source");
+}
+
 /* --- access ------------------------------------------------------------------------------------------ */
 
 static void privileges_follow_the_role(void **state)
@@ -381,6 +454,41 @@ static void indexes_are_looked_at_only_when_thorough(void **state)
     assert_int_equal(w->findings.n, 0);
 }
 
+#define RANKED "table: trax.metadata, cap: { rows: 5, per: [state, kind], newest: [start_at, id] }"
+
+static void groups_want_an_index(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_table(w, "trax", "metadata", "id, start_at, state, kind, x", "id");
+    add_index(w, t, "state, start_at, id", NULL);
+    add_index(w, t, "start_at, state, kind, id", NULL);
+    add_index(w, t, "kind, state, id, start_at", NULL);
+    check(w, RANKED ", rows: { x: 1 }", true);
+    expect(w, FINDING_WARNING, "no index of trax.metadata serves the order (x, state, kind, start_at, id)",
+           "CREATE INDEX CONCURRENTLY ON trax.metadata (x, state, kind, start_at, id)");
+}
+
+static void check_ranked(void **state, const char *index, const char *more)
+{
+    struct world *w = *state;
+    struct table *t = add_table(w, "trax", "metadata", "id, start_at, state, kind, x", "id");
+    add_index(w, t, index, NULL);
+    AUTO(text_release) struct text keys = {0};
+    text_addf(&keys, RANKED "%s", more);
+    check(w, text_str(&keys), true);
+    expect_none(w, FINDING_WARNING);
+}
+
+static void groups_in_any_order_are_served(void **state)
+{
+    check_ranked(state, "kind, state, start_at, id, x", "");
+}
+
+static void single_values_may_stand_among_the_groups(void **state)
+{
+    check_ranked(state, "state, x, kind, start_at, id", ", rows: { x: 1 }");
+}
+
 static void several_ages_walk_the_key(void **state)
 {
     struct world *w = *state;
@@ -497,6 +605,10 @@ static void findings_are_ordered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_source_is_read_by_an_index),
+        TEST(a_later_source_saves_nothing),
+        TEST(a_source_must_be_readable),
+        TEST(a_policy_does_not_empty_its_source),
         TEST(a_foreign_key_named_nowhere_is_an_error),
         TEST(each_action_has_its_words),
         TEST(with_detach_and_after_cover),
@@ -527,6 +639,9 @@ int main(void)
         TEST(an_index_behind_a_prefix_does_not_serve),
         TEST(dependents_want_an_index),
         TEST(indexes_are_looked_at_only_when_thorough),
+        TEST(groups_want_an_index),
+        TEST(groups_in_any_order_are_served),
+        TEST(single_values_may_stand_among_the_groups),
         TEST(several_ages_walk_the_key),
         TEST(what_the_contract_names_is_covered),
         TEST(other_tables_are_not_covered),

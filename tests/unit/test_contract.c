@@ -63,8 +63,8 @@ static const struct {
      "1:1 there are no 'policies' and no 'purges'"},
     {"policies: {}\nstore: sqlite:a.db\n",
      "1:11 'policies' is an empty map; leave it out or write a map of policies"},
-    {"policies:\nstore: sqlite:a.db\n",
-     "1:1 'policies' must be a map of policies, not empty"},
+    {"policies: ''\nstore: sqlite:a.db\n",
+     "1:11 'policies' must be a map of policies, not the text ''"},
     {BARE,
      "1:1 'store' is missing: sqlite:PATH, postgresql://…, mariadb://… or mysql://…"},
     {GOOD "lapse: 2\n",
@@ -694,10 +694,7 @@ static void test_full_policies(void **state)
     assert_int_equal(p[1].n_also, 1);
     assert_int_equal(p[2].cap->rows, 500);
     assert_int_equal(p[2].cap->n_newest, 2);
-    assert_int_equal(p[2].n_not_yet, 1);
-    assert_string_equal(p[2].not_yet[0].key, "cap");
-    assert_int_equal(p[2].not_yet[0].at.line, 25);
-    assert_int_equal(p[2].not_yet[0].at.column, 27);
+    assert_int_equal(p[2].n_not_yet, 0);
     assert_int_equal(p[3].keep.span.us, 7 * US_PER_DAY);
     assert_int_equal(p[3].n_after, 1);
     assert_ref(&p[3].after[0].ref, "channel_outbox(tenant_id, inbox_id)");
@@ -846,15 +843,16 @@ static void test_not_yet(void **state)
     (void)state;
     AUTO(contract_free_p)
     struct contract *c =
-        good(AGE_KEEP "    keep_newest: { rows: 1, newest: n }\n    limits: { rows: 1, fraction: 0.5 }\n"
+        good(AGE_KEEP "    keep_newest: { rows: 1, newest: n }\n"
                       "    pace: { duty: 1, rows_per_second: 2.5 }\n    partitions: drop\n    workers: 2\n"
-                      "    with: [{ ref: x(a), split: true }]\n");
-    static const char *const expected[] = {"keep_newest", "limits", "pace", "partitions", "workers", "split"};
+                      "    with: [{ ref: x(a), split: true }]\n"
+                      "    limits: { rows: 1, fraction: 0.5 }\n");
+    static const char *const expected[] = {"pace", "partitions", "workers", "split"};
     const struct policy *p = c->policies;
     assert_int_equal(p->n_not_yet, COUNT_OF(expected));
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
         assert_string_equal(p->not_yet[i].key, expected[i]);
-        assert_int_equal(p->not_yet[i].at.line, 7 + (int)i);
+        assert_int_equal(p->not_yet[i].at.line, 8 + (int)i);
     }
     assert_true(p->limits->fraction > 0.49 && p->limits->fraction < 0.51);
     assert_true(p->pace->rows_per_second > 2.49 && p->pace->rows_per_second < 2.51);
@@ -1006,6 +1004,16 @@ static void test_unreadable(void **state)
 
 /* --- input that means harm ----------------------------------------------------------------------- */
 
+/* A draft in which all is still to be decided. */
+static void test_left_empty(void **state)
+{
+    (void)state;
+    struct contract *c = good("store: sqlite:a.db\npolicies:\nunbounded:\n");
+    assert_int_equal(c->n_policies, 0);
+    assert_int_equal(c->n_unbounded, 0);
+    contract_free(c);
+}
+
 static void test_hundred_mistakes(void **state)
 {
     (void)state;
@@ -1111,6 +1119,7 @@ int main(void)
         cmocka_unit_test(test_environment_and_aliases),
         cmocka_unit_test_setup_teardown(test_store_file, setup_folder, remove_folder),
         cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_left_empty),
         cmocka_unit_test(test_hundred_mistakes),
         cmocka_unit_test(test_mistake_in_alias),
         cmocka_unit_test(test_mutations),

@@ -290,10 +290,13 @@ static void test_placeholders_and_locks(void **state)
     check_text(&s, "$1{7}");
     sql_bind(&s, d, (struct value){.kind = VALUE_INTEGER, .integer = 7}, "smallint");
     check_text(&s, "$1{7}::smallint");
-    d->lock(&s, "this", true);
+    d->lock(&s, "this", LOCK_SKIP);
     check_text(&s, " FOR UPDATE OF this SKIP LOCKED");
-    d->lock(&s, "kid", false);
+    d->lock(&s, "kid", LOCK_WAIT);
     check_text(&s, " FOR UPDATE OF kid");
+    d->lock(&s, "source", LOCK_SHARE);
+    check_text(&s, " FOR SHARE OF source");
+    assert_true(d->locks_rows);
 }
 
 int main(void)

@@ -40,8 +40,10 @@ static void writes_times(void **state)
     assert_sql(&s, "(lapse_instant(this.\"at\", ?1) < ?2)");
     d->time_readable(&s, "this", &text);
     assert_sql(&s, "(this.\"at\" IS NULL OR lapse_instant(this.\"at\", ?1) IS NOT NULL)");
-    d->lock(&s, "this", true);
+    d->lock(&s, "this", LOCK_SKIP);
+    d->lock(&s, "this", LOCK_SHARE);
     assert_sql(&s, "");
+    assert_false(d->locks_rows);
     d->now(&s, NOW);
     assert_string_equal(s.params[0].value.text, "2026-11-14 04:54:14.123");
     stmt_release(&s);

@@ -69,6 +69,18 @@ static void show_rows(struct text *out, const struct expr *x, const char *word)
         show_kids(out, x, "");
 }
 
+/* beyond 5 per a, b by c, d!, key(population); ! is by its instant. */
+static void show_ranking(struct text *out, const struct expr *x)
+{
+    const struct ranking *r = x->ranking;
+    text_addf(out, "beyond %" PRId64 " %s", r->rows, x->table->name);
+    for (size_t i = 0; i < r->n_per; i++)
+        text_addf(out, "%s%s", i ? ", " : " per ", r->per[i]->name);
+    for (size_t i = 0; i < r->n_newest; i++)
+        text_addf(out, "%s%s%s", i ? ", " : " by ", r->newest[i].column->name, r->newest[i].time ? "!" : "");
+    show_kids(out, x, "");
+}
+
 static void show_expr(struct text *out, const struct expr *x)
 {
     if (!x) {
@@ -122,6 +134,9 @@ static void show_expr(struct text *out, const struct expr *x)
         break;
     case EXPR_SUBTREE_EXISTS:
         show_rows(out, x, "subtree");
+        break;
+    case EXPR_BEYOND_NEWEST:
+        show_ranking(out, x);
         break;
     case EXPR_SQL:
         text_addf(out, "sql<%s>", x->sql);
@@ -306,6 +321,86 @@ static void every_bound_has_its_cutoff(void **state)
         assert_false(p->judge_again);
         assert_int_equal(p->now, NOW);
     }
+}
+
+static struct column *column_of(struct table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (strcmp(t->columns[i].name, name) == 0)
+            return &t->columns[i];
+    return NULL;
+}
+
+static void assert_carry(const struct plan *p, const char *expected)
+{
+    AUTO(text_release) struct text out = {0};
+    show_columns(&out, p->root.carry, p->root.n_carry);
+    assert_string_equal(text_str(&out), expected);
+}
+
+static const struct {
+    const char *keys, *timely, *aged, *order, *carry;
+} rankings[] = {
+    /* clang-format off */
+    {"table: jobs, cap: { rows: 5, newest: at }", "beyond 5 jobs by at(true)", "true", "id", "id"},
+    {"table: jobs, cap: { rows: 5, newest: [at, n], per: [state, mood] }, rows: { ok: true }",
+     "beyond 5 jobs per state, mood by at, n(ok in 1)", "true", "id", "id, state, mood"},
+    {"table: part, cap: { rows: 1, newest: nr }", "beyond 1 part by nr(true)", "true", "nr, step_id", "step_id, nr"},
+    {"table: part, cap: { rows: 1, per: step_id, newest: nr }", "beyond 1 part per step_id by nr(true)", "true",
+     "step_id, nr", "step_id, nr"},
+    {"table: part, cap: { rows: 1, per: job, newest: nr }", "beyond 1 part per job by nr(true)", "true",
+     "step_id, nr", "step_id, nr, job"},
+    {"table: part, cap: { rows: 1, per: step_id, newest: job }", "beyond 1 part per step_id by job(true)", "true",
+     "step_id, nr", "step_id, nr"},
+    {"table: jobs, age: at, keep: 1d, keep_newest: { rows: 2, newest: [at, n], per: code }, where: { n: 1 }",
+     "(at < @86313600000000 and beyond 2 jobs per code by at!, n(n in 1))", "at < @86313600000000", "id", "id, code"},
+    {"table: jobs, age: [at, local], keep: never, keep_newest: { rows: 2, newest: [n, local] }",
+     "(false and beyond 2 jobs by n, local!(true))", "false", "id", "id"},
+    /* clang-format on */
+};
+
+static void what_ranks_is_part_of_the_bound(void **state)
+{
+    struct world *w = *state;
+    for (size_t i = 0; i < COUNT_OF(rankings); i++) {
+        struct plan *p = make_plan(w, rankings[i].keys, NOW);
+        assert_expr(p->timely, rankings[i].timely);
+        assert_expr(p->aged, rankings[i].aged);
+        assert_non_null(p->beyond);
+        assert_true(p->examines && p->judge_again);
+        assert_order(p, rankings[i].order);
+        assert_carry(p, rankings[i].carry);
+        assert_int_equal(p->n_cutoffs, p->policy->cap ? 0 : 1);
+    }
+}
+
+/* Held and waiting rows count: the ranking knows nothing of them. */
+static void guards_do_not_change_the_ranking(void **state)
+{
+    struct world *w = *state;
+    struct plan *p = make_plan(
+        w, "table: jobs, cap: { rows: 5, newest: at }, hold: { ok: true }, after: [mail(job_id)]", NOW);
+    assert_expr(p->due, "(beyond 5 jobs by at(true) and not true(ok in 1) and "
+                        "not true(exists mail[job_id = id]))");
+}
+
+/* A row below a row that goes is not taken from the newest. */
+static void the_newest_do_not_go_along(void **state)
+{
+    struct world *w = *state;
+    struct plan *p = make_plan(w, "table: jobs, cap: { rows: 5, newest: at }, with: [jobs(parent_id)]", NOW);
+    assert_expr(p->root.grow_where[0], "beyond 5 jobs by at(true)");
+    assert_expr(p->due, "(beyond 5 jobs by at(true) and not true(subtree jobs[parent_id = id](exists "
+                        "jobs[parent_id = id](not true(beyond 5 jobs by at(true))))))");
+}
+
+/* An array cannot stand in a key set. */
+static void groups_of_arrays_do_not_narrow(void **state)
+{
+    struct world *w = *state;
+    column_of(jobs_of(w), "code")->sql_type = "integer[]";
+    struct plan *p = make_plan(w, "table: jobs, cap: { rows: 5, per: [code, n], newest: at }", NOW);
+    assert_carry(p, "id, n");
 }
 
 /* A keep that reaches before the first instant there is must not wrap around into the future. */
@@ -675,6 +770,7 @@ static void an_expression_in_an_index_ends_the_way(void **state)
 
 /* --- findings --------------------------------------------------------------------------------- */
 
+#define ORPHAN_OF "table: jobs, orphan: { of: "
 static const struct {
     const char *keys, *finding; /* column of line 3, what, fix */
 } findings[] = {
@@ -804,14 +900,35 @@ static const struct {
      "48 detach and after stand below an entry on the table itself (list them beside the entry: they then hold for every row of the subtree)"},
     {"table: jobs, expires: at, with: [{ ref: jobs(parent_id), detach: [step(job_id)] }]",
      "48 detach and after stand below an entry on the table itself (list them beside the entry: they then hold for every row of the subtree)"},
-    {"table: jobs, cap: { rows: 5, newest: [at] }",
-     "3 policy 'p' has no bound that this version can run (give it one of: expires, age with keep)"},
+    {ORPHAN_OF "nope(id), by: n }, keep: now",
+     "35 table 'nope' does not exist (name a table of this database, with its schema if it is not on the search path)"},
+    {ORPHAN_OF "shown(id), by: n }, keep: now",
+     "35 'public.shown' is a view, not a table (name the base table that holds the rows)"},
+    {ORPHAN_OF "'step(nope, id)', by: [n, xyz] }, keep: now",
+     "35 table 'public.step' has no column 'nope' (its columns are: id, job_id, state, done_ms)\n"
+     "61 table 'public.jobs' has no column 'xyz' (its columns are: id, parent_id, code, state, mood, ok, n, ratio, price, data, free, ref, at, local, day, at_ms, at_s, at_us, note, keep_days, keep)"},
+    {ORPHAN_OF "step(id), by: code }, keep: now",
+     "29 'public.step.id' is integer and 'public.jobs.code' is text: they cannot be compared safely, and every row would pass for an orphan (give both columns the same type)"},
+    {ORPHAN_OF "step(id), by: n, matching: { nope: 1 } }, keep: now",
+     "64 table 'public.step' has no column 'nope' (its columns are: id, job_id, state, done_ms)"},
+    {"table: jobs, cap: { rows: 5, newest: [at, nope], per: [stat] }",
+     "63 table 'public.jobs' has no column 'stat' (did you mean 'state'?)\n"
+     "50 table 'public.jobs' has no column 'nope' (did you mean 'note'?)"},
+    {"table: jobs, cap: { rows: 5, newest: [at, AT] }",
+     "50 'newest' names the column 'at' again (name each column once: those of per make the groups, those of newest the order)"},
+    {"table: jobs, cap: { rows: 5, per: state, newest: STATE }",
+     "57 'newest' names the column 'state' again (name each column once: those of per make the groups, those of newest the order)"},
+    {"table: jobs, age: at, keep: 1d, keep_newest: { rows: 5, newest: ref }",
+     "72 column 'ref' is uuid, which has no order: 'newest' cannot use it (name a column whose values have an order)"},
+    {"table: jobs, cap: { rows: 5, newest: n, per: [state, ref] }",
+     "61 column 'ref' is uuid, which has no order: 'per' cannot use it (name a column whose values have an order)"},
     /* clang-format on */
 };
 
 static void everything_wrong_is_found(void **state)
 {
     struct world *w = *state;
+    column_of(jobs_of(w), "ref")->unordered = true;
     for (size_t i = 0; i < COUNT_OF(findings); i++) {
         AUTO(text_release) struct text out = {0};
         if (try_plan(w, findings[i].keys, NOW))
@@ -825,6 +942,155 @@ static void everything_wrong_is_found(void **state)
         }
         assert_string_equal(text_str(&out), findings[i].finding);
     }
+}
+
+/* --- orphans ---------------------------------------------------------------------------------- */
+
+#define ORPHAN "table: jobs, orphan: { of: step(id), by: n"
+
+static void an_orphan_has_no_source(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *keys, *orphaned;
+        bool needed, locked;
+    } cases[] = {
+        {ORPHAN " }, keep: now", "(n is not null and not true(exists step[id = n]) and exists step[])", true,
+         false},
+        {ORPHAN ", allow_empty: true }, keep: now", "(n is not null and not true(exists step[id = n]))",
+         false, false},
+        {ORPHAN ", matching: { state: a } }, keep: now",
+         "(n is not null and not true(exists step[id = n]) and exists step[])", true, false},
+        {ORPHAN ", matching: { state: a }, delete_when: deleted_or_unmatched }, keep: now",
+         "(n is not null and not true(exists step[id = n](state in 'a')) and exists step[])", true, true},
+        {ORPHAN
+         ", matching: 'this.state > 1', delete_when: deleted_or_unmatched, allow_empty: true }, keep: now",
+         "(n is not null and not true(exists step[id = n](sql<this.state > 1>)))", false, true},
+        {ORPHAN ", delete_when: never }, keep: now", "false", false, false},
+        {"table: jobs, orphan: { of: 'part(step_id, label)', by: [n, code], allow_empty: true }, keep: now",
+         "(n is not null and code is not null and not true(exists part[step_id = n, label = code]))", false,
+         false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct plan *p = make_plan(w, cases[i].keys, NOW);
+        assert_expr(p->orphaned, cases[i].orphaned);
+        assert_expr(p->due, cases[i].orphaned);
+        assert_true(p->judge_again && p->examines);
+        assert_int_equal(p->source_needed, cases[i].needed);
+        assert_int_equal(p->source_locked, cases[i].locked);
+        assert_int_equal(p->n_times, 0);
+        assert_cutoffs(p, "");
+    }
+}
+
+static void an_orphan_has_its_grace(void **state)
+{
+    struct world *w = *state;
+    struct plan *p =
+        make_plan(w, ORPHAN ", allow_empty: true }, age: [at_ms, at_s], hold: { ok: true }", NOW);
+    AUTO(text_release) struct text due = {0}, day = {0};
+    text_addf(&day, "%" PRId64, NOW - US_PER_DAY);
+    text_addf(
+        &due,
+        "(((at_ms is null or at_ms < @%s) and (at_s is null or at_s < @%s) and (at_ms is not null or at_s "
+        "is not null)) and not true(ok in 1) and (n is not null and not true(exists step[id = n])))",
+        text_str(&day), text_str(&day));
+    assert_expr(p->due, text_str(&due));
+    text_clear(&due);
+    text_addf(&due, "*: %s", text_str(&day));
+    assert_cutoffs(p, text_str(&due));
+}
+
+/* The set carries what the source rows are locked by, and only where they are. */
+static void a_source_that_is_locked_is_carried(void **state)
+{
+    struct world *w = *state;
+    assert_tree(make_plan(w, ORPHAN " }, keep: now", NOW), "0:0 jobs[](id)\n");
+    assert_tree(
+        make_plan(w, ORPHAN ", matching: { state: a }, delete_when: deleted_or_unmatched }, keep: now", NOW),
+        "0:0 jobs[](id, n)\n");
+}
+
+static void a_row_below_must_be_an_orphan_too(void **state)
+{
+    struct world *w = *state;
+    struct plan *p = make_plan(w, ORPHAN ", allow_empty: true }, keep: now, with: [jobs(parent_id)]", NOW);
+    assert_expr(p->free_,
+                "not true(subtree jobs[parent_id = id](exists jobs[parent_id = id](not true((n is not "
+                "null and not true(exists step[id = n]))))))");
+}
+
+/* Of the source's own columns, whatever the bound's are. */
+static void a_filter_may_have_the_unit_alone(void **state)
+{
+    struct world *w = *state;
+    struct plan *p =
+        make_plan(w,
+                  "table: step, orphan: { of: jobs(id), by: job_id, matching: { n: { older_than: 1s } "
+                  "}, delete_when: deleted_or_unmatched }, keep: now, unit: ms",
+                  NOW);
+    assert_int_equal(p->matching->time.unit_us, US_PER_MS);
+    make_plan(w, ORPHAN " }, keep: now, unit: ms", NOW);
+}
+
+static void compare_columns(struct world *w, struct column key, struct column by, bool ok)
+{
+    struct table *source = w->facts->tables[1], *swept = jobs_of(w);
+    struct column old_key = source->columns[0], old_by = swept->columns[6];
+    key.name = "id";
+    by.name = "n";
+    source->columns[0] = key;
+    swept->columns[6] = by;
+    bool made = try_plan(w, ORPHAN " }, keep: now", NOW) != NULL;
+    source->columns[0] = old_key;
+    swept->columns[6] = old_by;
+    if (made != ok)
+        fail_msg("%s and %s: %s", key.sql_type, by.sql_type, made ? "compared" : w->findings.list[0].what);
+    if (!ok)
+        assert_non_null(strstr(w->findings.list[0].what, "cannot be compared safely"));
+}
+
+#define COLUMN(t, s, ...) ((struct column){.type = t, .sql_type = s, __VA_ARGS__})
+
+static void what_differs_is_never_compared(void **state)
+{
+    struct world *w = *state;
+    const struct column integer = COLUMN(TYPE_INTEGER, "integer"), text = COLUMN(TYPE_TEXT, "text");
+    const struct column numeric = COLUMN(TYPE_NUMERIC, "numeric"), real = COLUMN(TYPE_REAL, "real");
+    const struct column any = COLUMN(TYPE_DYNAMIC, "", .any_class = true);
+    const struct column folded = COLUMN(TYPE_TEXT, "text", .collation = "nocase");
+    const struct column uuid = COLUMN(TYPE_DYNAMIC, "UUID");
+    compare_columns(w, integer, COLUMN(TYPE_INTEGER, "bigint"), true);
+    compare_columns(w, integer, numeric, true);
+    compare_columns(w, integer, uuid, true);
+    compare_columns(w, uuid, uuid, true);
+    compare_columns(w, uuid, text, false);
+    compare_columns(w, integer, text, false);
+    compare_columns(w, text, integer, false);
+    compare_columns(w, integer, real, false);
+    compare_columns(w, numeric, real, false);
+    compare_columns(w, real, real, true);
+    compare_columns(w, real, COLUMN(TYPE_REAL, "double precision"), false);
+    compare_columns(w, any, any, false);
+    compare_columns(w, any, integer, false);
+    compare_columns(w, integer, any, false);
+    compare_columns(w, text, COLUMN(TYPE_TEXT, "character varying"), true);
+    compare_columns(w, text, COLUMN(TYPE_TEXT, "bpchar"), false);
+    compare_columns(w, COLUMN(TYPE_TEXT, "bpchar"), COLUMN(TYPE_TEXT, "bpchar"), true);
+    compare_columns(w, text, COLUMN(TYPE_TEXT, "public.citext"), false);
+    compare_columns(w, text, folded, false);
+    compare_columns(w, folded, text, false);
+    compare_columns(w, folded, COLUMN(TYPE_TEXT, "text", .collation = "C"), false);
+    compare_columns(w, folded, folded, true);
+    compare_columns(w, COLUMN(TYPE_BLOB, "bytea"), COLUMN(TYPE_BLOB, "bytea"), true);
+    compare_columns(w, COLUMN(TYPE_BLOB, "BLOB", .any_class = true), COLUMN(TYPE_BLOB, "BLOB"), false);
+    compare_columns(w, COLUMN(TYPE_OTHER, "uuid"), COLUMN(TYPE_OTHER, "uuid"), true);
+    compare_columns(w, COLUMN(TYPE_OTHER, "uuid"), COLUMN(TYPE_OTHER, "inet"), false);
+    compare_columns(w, COLUMN(TYPE_OTHER, "integer[]"), COLUMN(TYPE_OTHER, "integer[]"), false);
+    compare_columns(w, COLUMN(TYPE_ENUM, "s.a"), COLUMN(TYPE_ENUM, "s.b"), false);
+    compare_columns(w, COLUMN(TYPE_TIMESTAMP, "t"), COLUMN(TYPE_TIMESTAMPTZ, "t"), false);
+    w->facts->ignores_case = true;
+    compare_columns(w, folded, COLUMN(TYPE_TEXT, "text", .collation = "NOCASE"), true);
 }
 
 /* Said beside the entry on the table itself, it may be said below it too. */
@@ -856,16 +1122,16 @@ static void the_tables_to_inspect_are_all_that_are_named(void **state)
     AUTO(text_release) struct text out = {0};
     struct table_names names = {0};
     try_plan(w,
-             AT
-             ", with: [{ ref: a(x), with: [s.b(x)], detach: [c(x)], after: [d(x)] }, e(x)], detach: [f(x)], "
-             "after: [g(x)]",
+             AT ", orphan: { of: src(x), by: y }, with: [{ ref: a(x), with: [s.b(x)], detach: [c(x)], after: "
+                "[d(x)] }, e(x)], detach: [f(x)], "
+                "after: [g(x)]",
              NOW);
     plan_tables(&w->contract->policies[0], w->arena, &names);
     for (size_t i = 0; i < names.n; i++) {
         text_add(&out, i ? " " : "");
         table_name_print(names.list[i], &out);
     }
-    assert_string_equal(text_str(&out), "jobs a s.b c d e f g");
+    assert_string_equal(text_str(&out), "jobs src a s.b c d e f g");
 }
 
 int main(void)
@@ -873,6 +1139,10 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
     const struct CMUnitTest tests[] = {
         TEST(every_bound_has_its_cutoff),
+        TEST(what_ranks_is_part_of_the_bound),
+        TEST(guards_do_not_change_the_ranking),
+        TEST(the_newest_do_not_go_along),
+        TEST(groups_of_arrays_do_not_narrow),
         TEST(a_keep_beyond_all_time_is_never),
         TEST(a_time_column_is_read_as_its_type_says),
         TEST(values_get_the_type_of_their_column),
@@ -890,6 +1160,12 @@ int main(void)
         TEST(the_shortest_way_to_the_time_is_taken),
         TEST(an_expression_in_an_index_ends_the_way),
         TEST(everything_wrong_is_found),
+        TEST(an_orphan_has_no_source),
+        TEST(an_orphan_has_its_grace),
+        TEST(a_source_that_is_locked_is_carried),
+        TEST(a_row_below_must_be_an_orphan_too),
+        TEST(a_filter_may_have_the_unit_alone),
+        TEST(what_differs_is_never_compared),
         TEST(saying_it_twice_is_harmless),
         TEST(an_unknown_zone_is_a_finding),
         TEST(the_tables_to_inspect_are_all_that_are_named),

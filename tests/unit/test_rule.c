@@ -67,6 +67,27 @@ static void with_nests(void **state)
     assert_int_equal(p.n_detach, 0);
 }
 
+static void a_cap_has_groups_and_an_order(void **state)
+{
+    struct reading *g = *state;
+    struct policy p = read_policy(g, "table: t, cap: { rows: 500, per: [a, b], newest: [c, d] }");
+    assert_mistakes(g, "");
+    assert_true(p.cap && !p.keep_newest && p.n_not_yet == 0);
+    assert_int_equal(p.cap->rows, 500);
+    assert_true(p.cap->n_per == 2 && p.cap->n_newest == 2);
+    assert_string_equal(p.cap->per[1].text, "b");
+    assert_string_equal(p.cap->newest[0].text, "c");
+    assert_true(p.cap->newest[1].at.line == 1 && p.cap->newest[1].at.column > p.cap->newest[0].at.column);
+}
+
+static void a_column_groups_or_orders(void **state)
+{
+    struct reading *g = *state;
+    read_policy(g, "table: t, age: x, keep: 1h, keep_newest: { rows: 1, per: [a, b], newest: [c, b] }");
+    assert_mistakes(g, "1:86 'per' and 'newest' both name the column 'b'; per makes the groups, newest the "
+                       "order inside them");
+}
+
 static void keep_values_stand_in_the_order_of_the_file(void **state)
 {
     struct reading *g = *state;
@@ -100,6 +121,8 @@ int main(void)
         TEST(a_policy_has_its_defaults),
         TEST(one_of_two_timeouts_leaves_the_other),
         TEST(with_nests),
+        TEST(a_cap_has_groups_and_an_order),
+        TEST(a_column_groups_or_orders),
         TEST(keep_values_stand_in_the_order_of_the_file),
         TEST(a_policy_that_is_none_is_one_mistake),
     };

@@ -512,6 +512,32 @@ static void conditions_are_shown_to_the_engine(void **state)
     }
 }
 
+static void a_filter_is_shown_to_the_engine_even_if_it_does_not_count(void **state)
+{
+    struct file *f = *state;
+    make_jobs(f, "(1, 1, 0, 0)");
+    make_steps(f, "(1, 1, 'a')");
+    static const struct {
+        const char *matching, *error;
+    } cases[] = {
+        {"this.state = ''a''", ""},
+        {"this.ok", "no such column: lapse_1.ok"},
+        {"ok = 1", "no such column: ok"},
+        {"this.state; 1", "has a ';'"},
+        {"abs(this.job - 9223372036854775807 - 2) > 0", "overflow"}, /* it is carried out, once */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO(text_release) struct text keys = {0};
+        text_addf(&keys, "table: jobs, orphan: { of: step(id), by: up, matching: '%s' }, keep: now",
+                  cases[i].matching);
+        AUTO(planned_release) struct planned p = plan_on(f, text_str(&keys), NOW);
+        struct err e = ERR_INIT;
+        int r = sqlstore_accepts(f->store, p.plan, &e);
+        if (r != (cases[i].error[0] ? -1 : 0) || !strstr(e.text, cases[i].error))
+            fail_msg("%s: %d %s", cases[i].matching, r, e.text);
+    }
+}
+
 /* --- for people ------------------------------------------------------------------------------- */
 
 static void the_statements_are_explained_in_order(void **state)
@@ -573,6 +599,7 @@ int main(void)
         TEST(a_sample_reads_texts_in_the_zone),
         TEST(has_value_asks_for_one_row),
         TEST(conditions_are_shown_to_the_engine),
+        TEST(a_filter_is_shown_to_the_engine_even_if_it_does_not_count),
         TEST(the_statements_are_explained_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,307 @@
+/* draft_words: the vocabulary, in tables, and how names are taken apart. All words are in the singular. */
+#include "draft_words.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* --- tables -----------------------------------------------------------------------------------------------
+ */
+
+/* Decides what may stand in a draft without being decided by someone: add to it with care. */
+static const char *const ephemeral[] = {
+    "session",  "lease",     "lock",      "token",      "nonce",   "dedupe",  "dedup",     "deduplication",
+    "cache",    "presence",  "heartbeat", "connection", "pending", "mutex",   "semaphore", "idempotency",
+    "throttle", "ratelimit", "cooldown",  "handshake",  "otp",     "captcha", "csrf",      "reset",
+};
+/* Say nothing at the end of a name: presence_entries, idempotency_keys. */
+static const char *const filler[] = {"entry", "row", "data", "store",  "table",
+                                     "key",   "tbl", "map",  "bucket", "directory"};
+/* Anywhere in a name: rows that somebody may miss, whatever the last word says. */
+static const char *const worth_keeping[] = {
+    "account",     "api",      "archive",  "archived",    "asset",       "audit",     "backup",
+    "bank",        "billing",  "booking",  "card",        "cart",        "cert",      "class",
+    "certificate", "chat",     "checkout", "coin",        "conference",  "contract",  "conversation",
+    "coupon",      "course",   "credit",   "crypto",      "customer",    "database",  "deposit",
+    "device",      "document", "escrow",   "event",       "exam",        "external",  "file",
+    "game",        "gift",     "history",  "integration", "interview",   "invoice",   "land",
+    "ledger",      "legal",    "licence",  "license",     "loan",        "log",       "medical",
+    "meeting",     "member",   "nft",      "order",       "patient",     "payment",   "payroll",
+    "personal",    "product",  "property", "provider",    "push",        "recording", "rent",
+    "rental",      "report",   "shift",    "social",      "staking",     "study",     "subscription",
+    "tenant",      "therapy",  "ticket",   "training",    "transaction", "transfer",  "vesting",
+    "voucher",     "wallet",   "webinar",  "work",
+};
+static const char *const queue[] = {"queue", "outbox", "inbox", "mailbox",
+                                    "spool", "letter", "retry", "delivery"};
+static const char *const operational[] = {
+    "activity", "attempt",  "audit",  "change",       "check",     "checkpoint", "click",
+    "consumer", "delivery", "error",  "event",        "execution", "export",     "heartbeat",
+    "history",  "hit",      "import", "inbox",        "job",       "letter",     "log",
+    "mailbox",  "message",  "metric", "notification", "outbox",    "ping",       "queue",
+    "request",  "retry",    "run",    "sample",       "snapshot",  "span",       "spool",
+    "step",     "task",     "trace",  "visit",        "webhook",   "workflow",
+};
+
+/* --- columns ----------------------------------------------------------------------------------------------
+ */
+
+/* At the end of a column that holds a time, and saying no more than that. */
+static const char *const time_suffix[] = {
+    "at", "on",  "time",   "ts",     "timestamp", "date",  "datetime", "utc",  "ms",   "us",
+    "s",  "sec", "second", "millis", "micros",    "milli", "epoch",    "unix", "micro"};
+static const char *const expires[] = {"expires", "expire", "expiry", "expiration"};
+/* With `until` behind them they speak of the row. */
+static const char *const lasting[] = {"valid", "keep", "alive", "live"};
+/* With `at` or `after` behind them. */
+static const char *const removal[] = {"delete", "purge", "evict", "remove", "prune"};
+static const char *const of_the_row[] = {"row", "record", "entry", "ttl"};
+/* A token that is refreshed, money, a renewal. */
+static const char *const outliving[] = {"refresh",  "renewal", "credential", "amount",  "price",
+                                        "rent",     "cost",    "currency",   "balance", "deposit",
+                                        "landlord", "salary",  "secret"};
+static const char *const states[] = {"status", "state", "phase"};
+static const char *const ended[] = {
+    "completed", "complete",     "done",      "finished",     "succeeded", "success",    "successful",
+    "failed",    "failure",      "cancelled", "canceled",     "aborted",   "expired",    "dead",
+    "sent",      "delivered",    "processed", "timedout",     "timeout",   "terminated", "killed",
+    "skipped",   "consumed",     "acked",     "ended",        "revoked",   "rejected",   "closed",
+    "discarded", "acknowledged", "abandoned", "deadlettered", "exhausted", "resolved",   "superseded",
+};
+/* The end of the row first, then its last change, then its beginning. */
+static const char *const ages[] = {
+    "finished",   "finish",   "finalized", "completed", "ended",    "end",       "done",      "closed",
+    "terminated", "stopped",  "failed",    "cancelled", "canceled", "processed", "delivered", "sent",
+    "consumed",   "acked",    "resolved",  "updated",   "update",   "modified",  "changed",   "seen",
+    "received",   "occurred", "logged",    "started",   "start",    "created",   "create",    "inserted",
+    "added",      "enqueued", "queued",    "recorded",
+};
+
+/* --- taking names apart -----------------------------------------------------------------------------------
+ */
+
+#define IS_AMONG(word, table) is_among(word, table, COUNT_OF(table))
+
+static bool is_among(const char *word, const char *const *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(word, table[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_part_of_word(char c)
+{
+    return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* A word ends before a capital that follows another letter, as in leaseExpires. */
+static size_t word_length(const char *s)
+{
+    size_t len = 1;
+    while (is_part_of_word(s[len]) && !(is_upper(s[len]) && !is_upper(s[len - 1])))
+        len++;
+    return len;
+}
+
+struct words words_of_name(struct arena *a, const char *name)
+{
+    struct words w = {0};
+    for (const char *s = name; *s;) {
+        if (!is_part_of_word(*s)) {
+            s++;
+            continue;
+        }
+        size_t len = word_length(s);
+        char *word = arena_strndup(a, s, len);
+        for (char *c = word; *c; c++)
+            *c = is_upper(*c) ? (char)(*c - 'A' + 'a') : *c;
+        w.list = arena_push(a, w.list, w.n, sizeof(*w.list));
+        w.list[w.n++] = word;
+        s += len;
+    }
+    return w;
+}
+
+static bool ends_with(const char *s, size_t len, const char *end)
+{
+    size_t n = strlen(end);
+    return len > n && memcmp(s + len - n, end, n) == 0;
+}
+
+const char *word_singular(struct arena *a, const char *word)
+{
+    size_t len = strlen(word);
+    if (len < 4 || word[len - 1] != 's' || ends_with(word, len, "ss") || ends_with(word, len, "us"))
+        return word;
+    if (ends_with(word, len, "ies"))
+        return arena_printf(a, "%.*sy", (int)(len - 3), word);
+    if (ends_with(word, len, "xes") || ends_with(word, len, "sses"))
+        return arena_strndup(a, word, len - 2);
+    return arena_strndup(a, word, len - 1);
+}
+
+static struct words singular_words(struct arena *a, const char *name)
+{
+    struct words w = words_of_name(a, name);
+    for (size_t i = 0; i < w.n; i++)
+        w.list[i] = word_singular(a, w.list[i]);
+    return w;
+}
+
+/* A version or a number, as in sessions_v2. */
+static bool is_number(const char *word)
+{
+    return word[strspn(word, "v")] && !word[strspn(word, "v0123456789")];
+}
+
+/* The last word that says what a row is; NULL: none. */
+static const char *head_of(const struct words *w)
+{
+    for (size_t i = w->n; i > 0; i--)
+        if (!IS_AMONG(w->list[i - 1], filler) && !is_number(w->list[i - 1]))
+            return w->list[i - 1];
+    return NULL;
+}
+
+/* --- what tables hold -------------------------------------------------------------------------------------
+ */
+
+bool words_are_ephemeral(struct arena *a, const char *table)
+{
+    struct words w = singular_words(a, table);
+    const char *head = head_of(&w);
+    for (size_t i = 0; i < w.n; i++)
+        if (IS_AMONG(w.list[i], worth_keeping))
+            return false;
+    return head && IS_AMONG(head, ephemeral);
+}
+
+static bool head_is_among(struct arena *a, const char *table, const char *const *words, size_t n)
+{
+    struct words w = singular_words(a, table);
+    const char *head = head_of(&w);
+    return head && is_among(head, words, n);
+}
+
+bool words_are_queue(struct arena *a, const char *table)
+{
+    return head_is_among(a, table, queue, COUNT_OF(queue));
+}
+
+bool words_are_operational(struct arena *a, const char *table)
+{
+    return head_is_among(a, table, operational, COUNT_OF(operational));
+}
+
+/* An access token in a row is refreshed by something; alone it is no more than the row's key. */
+bool words_outlive_expiry(struct arena *a, const char *column)
+{
+    struct words w = singular_words(a, column);
+    for (size_t i = 0; i < w.n; i++) {
+        bool access = i + 1 < w.n && strcmp(w.list[i], "access") == 0 && strcmp(w.list[i + 1], "token") == 0;
+        bool renewed =
+            i + 1 < w.n && strcmp(w.list[i], "auto") == 0 && strncmp(w.list[i + 1], "renew", 5) == 0;
+        if (access || renewed || IS_AMONG(w.list[i], outliving))
+            return true;
+    }
+    return false;
+}
+
+bool words_extend(struct arena *a, const char *child, const char *parent)
+{
+    struct words c = singular_words(a, child), p = singular_words(a, parent);
+    if (p.n == 0 || c.n <= p.n)
+        return false;
+    for (size_t i = 0; i < p.n; i++)
+        if (strcmp(c.list[i], p.list[i]) != 0)
+            return false;
+    return true;
+}
+
+/* --- what columns say -------------------------------------------------------------------------------------
+ */
+
+static struct words without_suffix(struct arena *a, const char *column)
+{
+    struct words w = words_of_name(a, column);
+    while (w.n && IS_AMONG(w.list[w.n - 1], time_suffix))
+        w.n--;
+    return w;
+}
+
+/* The words of the column before the one that says "expires"; SIZE_MAX: none does. */
+static size_t words_before_expiry(const struct words *w, const char *last)
+{
+    if (w->n && IS_AMONG(w->list[w->n - 1], expires))
+        return w->n - 1;
+    if (w->n > 1 && strcmp(w->list[w->n - 1], "until") == 0)
+        return IS_AMONG(w->list[w->n - 2], lasting) ? w->n - 2 : w->n - 1;
+    bool after = w->n > 1 && strcmp(w->list[w->n - 1], "after") == 0;
+    if (after && IS_AMONG(w->list[w->n - 2], removal))
+        return w->n - 2;
+    return w->n && strcmp(last, "at") == 0 && IS_AMONG(w->list[w->n - 1], removal) ? w->n - 1 : SIZE_MAX;
+}
+
+/* "lease" and "leased" belong to a table of leases. */
+static bool belongs_to(struct arena *a, const char *word, const char *table)
+{
+    struct words t = singular_words(a, table);
+    if (IS_AMONG(word, of_the_row))
+        return true;
+    for (size_t i = 0; i < t.n; i++)
+        if (strlen(t.list[i]) > 2 && strncmp(word, t.list[i], strlen(t.list[i])) == 0)
+            return true;
+    return false;
+}
+
+enum expiry words_expiry(struct arena *a, const char *table, const char *column)
+{
+    struct words all = words_of_name(a, column), w = without_suffix(a, column);
+    const char *behind = w.n < all.n ? all.list[w.n] : "";
+    size_t before = words_before_expiry(&w, behind);
+    if (before == SIZE_MAX)
+        return EXPIRY_NONE;
+    for (size_t i = 0; i < before; i++)
+        if (!belongs_to(a, w.list[i], table))
+            return EXPIRY_OF_PART;
+    return EXPIRY_OF_ROW;
+}
+
+int words_state(struct arena *a, const char *column)
+{
+    struct words w = words_of_name(a, column);
+    if (!w.n || w.n > 3 || !IS_AMONG(w.list[w.n - 1], states))
+        return 0;
+    return w.n == 1 ? 1 : 2;
+}
+
+bool word_is_ended(struct arena *a, const char *value, size_t len)
+{
+    char *word = arena_alloc(a, len + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        if (is_part_of_word(value[i]))
+            word[n++] = is_upper(value[i]) ? (char)(value[i] - 'A' + 'a') : value[i];
+    return IS_AMONG(word, ended);
+}
+
+/* "last" before the word changes nothing; a bare `timestamp` is the last resort. */
+int words_age(struct arena *a, const char *column)
+{
+    struct words all = words_of_name(a, column), w = without_suffix(a, column);
+    const int last_resort = (int)COUNT_OF(ages) + 1;
+    if (w.n == 0)
+        return all.n == 1 && strlen(all.list[0]) > 1 && strcmp(all.list[0], "at") != 0 ? last_resort : 0;
+    bool last = w.n == 2 && (strcmp(w.list[0], "last") == 0 || strcmp(w.list[0], "date") == 0);
+    if (w.n != 1 && !last)
+        return 0;
+    for (size_t i = 0; i < COUNT_OF(ages); i++)
+        if (strcmp(w.list[w.n - 1], ages[i]) == 0)
+            return (int)i + 1;
+    return 0;
+}

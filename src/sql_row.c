@@ -1,0 +1,158 @@
+/* sql_row: statements about one row: what it holds, how conditions judge it, what it waits for. Part of sql.
+ */
+#include "sql_parts.h"
+
+/* True, false or unknown as 1, 0 or NULL, the same on every engine: NOT makes one of three of any number, and
+ * the operand of a CASE is judged once. */
+static void verdict(struct writer *w, const struct expr *x)
+{
+    text_add(&w->s->sql, "CASE NOT (");
+    sql_expression(w, THIS, x);
+    text_add(&w->s->sql, ") WHEN FALSE THEN 1 WHEN TRUE THEN 0 END");
+}
+
+void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct inquiry *q)
+{
+    struct writer w = sql_writer(s, d, p);
+    const char *between = "SELECT ";
+    for (size_t i = 0; i < q->n_columns; i++, between = ", ") {
+        text_add(&s->sql, between);
+        sql_column(s, d, THIS, q->columns[i]);
+    }
+    for (size_t i = 0; i < q->n_times; i++, between = ", ") {
+        text_add(&s->sql, between);
+        d->time_value(s, THIS, &q->times[i]);
+    }
+    for (size_t i = 0; i < q->n_asked; i++, between = ", ") {
+        text_add(&s->sql, between);
+        text_add(&s->sql, "\n");
+        verdict(&w, q->asked[i]);
+    }
+    text_add(&s->sql, "\n");
+    sql_from(&w, p->root.table, THIS);
+    text_add(&s->sql, "\nWHERE ");
+    sql_expression(&w, THIS, q->key);
+    text_add(&s->sql, "\nLIMIT 2");
+}
+
+/* "the row `alias` is of this row's group": a NULL group is one. */
+static void of_same_group(struct writer *w, const char *alias, const struct ranking *r, const struct table *t,
+                          const struct expr *key)
+{
+    text_add(&w->s->sql, " AND EXISTS (SELECT 1");
+    sql_from(w, t, THIS);
+    text_add(&w->s->sql, " WHERE ");
+    sql_expression(w, THIS, key);
+    for (size_t i = 0; i < r->n_per; i++) {
+        const struct column *c = r->per[i];
+        text_add(&w->s->sql, " AND (");
+        sql_join(w, &(struct join){&c, &c, 1}, alias, THIS);
+        text_add(&w->s->sql, " OR (");
+        sql_column(w->s, w->d, alias, c);
+        text_add(&w->s->sql, " IS NULL AND ");
+        sql_column(w->s, w->d, THIS, c);
+        text_add(&w->s->sql, " IS NULL))");
+    }
+    text_add(&w->s->sql, ")");
+}
+
+void sql_rank_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key)
+{
+    const struct expr *x = p->beyond;
+    char row[ALIAS_SIZE], list[ALIAS_SIZE];
+    struct writer w = sql_writer(s, d, p);
+    sql_alias(&w, row);
+    sql_alias(&w, list);
+    text_addf(&s->sql, "SELECT %s.lapse_n, %s.lapse_of FROM (SELECT ", list, list);
+    for (size_t i = 0; i < x->table->n_key; i++) {
+        sql_column(s, d, row, x->table->key[i]);
+        text_add(&s->sql, ", ");
+    }
+    text_add(&s->sql, "row_number() OVER (");
+    sql_newest_first(&w, row, x);
+    text_add(&s->sql, ") AS lapse_n, count(*) OVER () AS lapse_of");
+    sql_from(&w, x->table, row);
+    text_add(&s->sql, " WHERE ");
+    sql_expression(&w, row, x->kids[0]);
+    of_same_group(&w, row, x->ranking, x->table, key);
+    text_addf(&s->sql, ") AS %s WHERE ", list);
+    sql_expression(&w, list, key);
+}
+
+static void not_true(struct writer *w, const char *alias, const struct expr *x)
+{
+    text_add(&w->s->sql, " AND (");
+    sql_expression(w, alias, x);
+    text_add(&w->s->sql, ") IS NOT TRUE");
+}
+
+/* "the row `alias` refers by this join to a row of that node" */
+static void refers_to_node(struct writer *w, const struct join *j, const char *alias, const struct wait *of)
+{
+    text_add(&w->s->sql, "EXISTS (SELECT 1");
+    sql_from(w, of->node->table, THIS);
+    text_add(&w->s->sql, " WHERE ");
+    sql_join(w, j, alias, THIS);
+    text_add(&w->s->sql, " AND ");
+    sql_of_node(w, of->node, of->parent);
+    text_add(&w->s->sql, ")");
+}
+
+static void waited_for(struct writer *w, const char *alias, const struct expr *key, const struct wait *of)
+{
+    const struct node *n = of->node;
+    switch (of->kind) {
+    case WAIT_AFTER:
+        refers_to_node(w, &of->rows->joins[0], alias, of);
+        if (of->rows->n_kids) {
+            text_add(&w->s->sql, " AND ");
+            sql_expression(w, alias, of->rows->kids[0]);
+        }
+        break;
+    case WAIT_SOURCE:
+        text_add(&w->s->sql, "EXISTS (SELECT 1");
+        sql_from(w, n->table, THIS);
+        text_add(&w->s->sql, " WHERE ");
+        sql_expression(w, THIS, key);
+        text_add(&w->s->sql, " AND ");
+        sql_join(w, &of->rows->joins[0], alias, THIS);
+        text_add(&w->s->sql, ")");
+        break;
+    case WAIT_WITH:
+        sql_of_node(w, n, of->parent);
+        not_true(w, THIS, n->where);
+        break;
+    case WAIT_BELOW:
+        refers_to_node(w, &n->grow[of->at], alias, of);
+        not_true(w, alias, n->grow_where[of->at]);
+        break;
+    }
+}
+
+static void key_columns(struct writer *w, const char *alias, const struct table *t, const char *before)
+{
+    for (size_t i = 0; i < t->n_key; i++) {
+        text_add(&w->s->sql, i ? ", " : before);
+        sql_column(w->s, w->d, alias, t->key[i]);
+    }
+}
+
+void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p, const struct expr *key,
+                   const struct wait *of, int64_t most)
+{
+    const struct table *t = wait_table(of);
+    char row[ALIAS_SIZE];
+    struct plan one = *p; /* the sets of this row alone */
+    one.due = key;
+    struct writer w = sql_writer(s, d, &one);
+    const char *alias = of->kind == WAIT_WITH ? THIS : sql_alias(&w, row);
+    sql_sets(&w, &one);
+    key_columns(&w, alias, t, "\nSELECT ");
+    text_add(&s->sql, t->n_key ? ", count(*) OVER ()" : "\nSELECT count(*) OVER ()");
+    sql_from(&w, t, alias);
+    text_add(&s->sql, " WHERE ");
+    waited_for(&w, alias, key, of);
+    key_columns(&w, alias, t, "\nORDER BY ");
+    text_add(&s->sql, "\nLIMIT ");
+    sql_bind_integer(s, d, most);
+}

@@ -1,0 +1,234 @@
+/* sqlown: lapse's own tables on a real file: steps of versions, fuses, brakes. */
+#include "sqlown.h"
+
+#include "sqlite_file.h"
+
+static const struct own_ops *own_of(struct file *f)
+{
+    return f->store->ops->own;
+}
+
+static void install(struct file *f)
+{
+    struct err e = ERR_INIT;
+    int from = -1;
+    if (own_of(f)->install(f->store, &from, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(from, 0);
+}
+
+/* --- versions ------------------------------------------------------------------------------------- */
+
+static const struct own_step steps[] = {
+    {1, "CREATE TABLE {lapse_a} (n {count}, t {time}, s {name})"},
+    {2, "ALTER TABLE {lapse_a} ADD COLUMN m {count}\n\nCREATE TABLE {lapse_b} (x {count})"},
+    {3, "INSERT INTO {lapse_b} (x) VALUES (3)"},
+};
+
+static int upgrade(struct file *f, size_t n, struct err *e)
+{
+    int from = -1;
+    return sqlown_upgrade(f->sql, steps, n, &from, e) < 0 ? -1 : from;
+}
+
+static void only_missing_steps_run(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    assert_int_equal(upgrade(f, 1, &e), 0);
+    assert_int_equal(upgrade(f, 1, &e), 1);
+    do_sql(f->sql, "INSERT INTO lapse_a (n) VALUES (7)");
+    assert_int_equal(upgrade(f, 3, &e), 1);
+    assert_int_equal(upgrade(f, 3, &e), 3);
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_version"), 3);
+    assert_int_equal(ask_number(f->sql, "SELECT max(version) FROM lapse_version"), 3);
+    assert_int_equal(ask_number(f->sql, "SELECT n FROM lapse_a WHERE m IS NULL"), 7);
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_b"), 1);
+}
+
+static void a_step_that_fails_leaves_nothing(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    assert_int_equal(upgrade(f, 1, &e), 0);
+    do_sql(f->sql, "CREATE TABLE lapse_b (y)");
+    assert_int_equal(upgrade(f, 3, &e), -1);
+    assert_non_null(strstr(e.text, "version 2"));
+    assert_int_equal(ask_number(f->sql, "SELECT max(version) FROM lapse_version"), 1);
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM pragma_table_info('lapse_a')"), 3);
+}
+
+static void nothing_is_installed_at_first(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    f->store->own.version = 9;
+    assert_int_equal(own_of(f)->look(f->store, &e), 0);
+    assert_int_equal(f->store->own.version, 0);
+    install(f);
+    assert_int_equal(f->store->own.version, OWN_VERSION);
+    f->store->own.version = 0;
+    assert_int_equal(own_of(f)->look(f->store, &e), 0);
+    assert_int_equal(f->store->own.version, OWN_VERSION);
+    assert_string_equal(f->store->own.lacks, "");
+}
+
+static void newer_tables_are_refused(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    do_sql(f->sql, "INSERT INTO lapse_version VALUES (2, 'x')");
+    assert_int_equal(own_of(f)->look(f->store, &e), -1);
+    assert_int_equal(e.kind, ERR_USAGE);
+    assert_int_equal(f->store->own.version, 0);
+}
+
+/* --- fuses ----------------------------------------------------------------------------------------- */
+
+static struct fuse_row fuse(struct file *f, const char *policy)
+{
+    struct err e = ERR_INIT;
+    struct fuse_row row = {0};
+    if (own_of(f)->fuse_read(f->store, policy, &row, &e) < 0)
+        fail_msg("%s", e.text);
+    return row;
+}
+
+static void a_fuse_trips_once(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    assert_false(fuse(f, "p").there);
+    assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 10, 5, &e), 0);
+    struct fuse_row first = fuse(f, "p");
+    assert_true(first.there && !first.acked && first.rows == 10 && first.most == 5);
+    assert_string_equal(first.hash, "h1");
+    assert_true(first.tripped_at > when_now() - 60 * US_PER_S && first.tripped_at <= when_now());
+    assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 11, 5, &e), 0);
+    assert_int_equal(fuse(f, "p").rows, 10);
+    assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h2", 12, 6, &e), 0);
+    assert_int_equal(fuse(f, "p").rows, 12);
+    assert_false(fuse(f, "P").there);
+}
+
+static void an_acknowledgement_is_used_once(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 10, 5, &e), 0);
+    assert_int_equal(own_of(f)->fuse_ack(f->store, "p", "h2", &e), 0);
+    struct fuse_row acked = fuse(f, "p");
+    assert_true(acked.acked && acked.acked_at > 0);
+    assert_string_equal(acked.hash, "h2");
+    struct fuse_row older = acked;
+    older.acked_at--;
+    assert_int_equal(own_of(f)->fuse_use(f->store, "p", &older, &e), 0); /* another one: not ours to take */
+    assert_true(fuse(f, "p").there);
+    assert_int_equal(own_of(f)->fuse_use(f->store, "p", &acked, &e), 0);
+    assert_false(fuse(f, "p").there);
+    assert_int_equal(own_of(f)->fuse_use(f->store, "p", &acked, &e), 0);
+}
+
+static void a_trip_takes_an_acknowledgement_away(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 10, 5, &e), 0);
+    assert_int_equal(own_of(f)->fuse_ack(f->store, "p", "h1", &e), 0);
+    struct fuse_row acked = fuse(f, "p");
+    assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 20, 5, &e), 0);
+    assert_true(fuse(f, "p").there && !fuse(f, "p").acked && fuse(f, "p").rows == 20);
+    assert_int_equal(own_of(f)->fuse_use(f->store, "p", &acked, &e), 0);
+    assert_true(fuse(f, "p").there);
+}
+
+/* --- brakes ---------------------------------------------------------------------------------------- */
+
+static void assert_brakes(struct file *f, const char *expected)
+{
+    AUTO(brakes_release) struct brakes b = {0};
+    AUTO(text_release) struct text t = {0};
+    struct err e = ERR_INIT;
+    if (own_of(f)->brakes(f->store, &b, &e) < 0)
+        fail_msg("%s", e.text);
+    for (size_t i = 0; i < b.n; i++)
+        text_addf(&t, "%s'%s'%s", i ? " " : "", b.list[i].name, b.list[i].ends ? " ends" : "");
+    assert_string_equal(text_str(&t), expected);
+}
+
+static void brakes_end(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    instant past = when_now() - 1, later = when_now() + 3600 * US_PER_S;
+    bool was_there = false;
+    install(f);
+    assert_brakes(f, "");
+    assert_int_equal(own_of(f)->brake(f->store, "it's", &later, &e), 0);
+    assert_int_equal(own_of(f)->brake(f->store, "", NULL, &e), 0);
+    assert_int_equal(own_of(f)->brake(f->store, "old", &past, &e), 0);
+    assert_brakes(f, "'' 'it's' ends");
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_pause"), 3);
+    assert_int_equal(own_of(f)->release(f->store, "", &was_there, &e), 0);
+    assert_true(was_there);
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_pause"), 1);
+    assert_int_equal(own_of(f)->release(f->store, "", &was_there, &e), 0);
+    assert_false(was_there);
+    assert_int_equal(own_of(f)->brake(f->store, "it's", NULL, &e), 0);
+    assert_brakes(f, "'it's'");
+}
+
+static void a_brake_is_read_inside_a_transaction(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    install(f);
+    assert_int_equal(own_of(f)->brake(f->store, "p", NULL, &e), 0);
+    assert_int_equal(f->sql->engine->begin_write(f->sql, US_PER_S, US_PER_S, &e), 0);
+    f->sql->writing = true;
+    do_sql(f->sql, "INSERT INTO lapse_pause VALUES ('q', NULL, '2024-01-01')");
+    assert_brakes(f, "'p' 'q'");
+    sqlstore_rollback(f->store);
+    assert_brakes(f, "'p'");
+}
+
+/* --- for people -------------------------------------------------------------------------------------- */
+
+static void what_is_printed_is_what_is_missing(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    AUTO(text_release) struct text before = {0}, after = {0};
+    assert_int_equal(own_of(f)->look(f->store, &e), 0);
+    own_of(f)->print(f->store, &before);
+    assert_non_null(strstr(text_str(&before), "CREATE TABLE main.\"lapse_pause\""));
+    assert_null(strchr(text_str(&before), '{'));
+    install(f);
+    own_of(f)->print(f->store, &after);
+    assert_string_equal(text_str(&after), "");
+    assert_int_equal(own_of(f)->print_grants(f->store, "r", NULL, 0, &after, &e), -1);
+    assert_int_equal(e.kind, ERR_USAGE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, file_setup, file_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(only_missing_steps_run),
+        TEST(a_step_that_fails_leaves_nothing),
+        TEST(nothing_is_installed_at_first),
+        TEST(newer_tables_are_refused),
+        TEST(a_fuse_trips_once),
+        TEST(an_acknowledgement_is_used_once),
+        TEST(a_trip_takes_an_acknowledgement_away),
+        TEST(brakes_end),
+        TEST(a_brake_is_read_inside_a_transaction),
+        TEST(what_is_printed_is_what_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
