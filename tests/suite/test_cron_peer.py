@@ -5,6 +5,7 @@ here, with Python's zoneinfo and the words of the documentation: a skipped time 
 repeated one once, and an expression that says how often (its hour field begins with * or holds every hour) both
 times. $LAPSE_SEED gives other random expressions.
 """
+import bisect
 import datetime as dt
 import functools
 import os
@@ -109,6 +110,7 @@ def stretches_between(begin, end):
     return list(zip([begin] + [e - 1 for e in edges], edges))
 
 
+@functools.lru_cache(None)
 def fired(expression, peers, begin, end, most):
     """The same from croniter, as wall clock times in seconds."""
     times = set()
@@ -119,13 +121,15 @@ def fired(expression, peers, begin, end, most):
             while count < most and (at := seconds(walk.get_next())) < before:
                 times.add(at)
                 count += 1
+            if count == most:
+                break
     return sorted(times)[:most]
 
 
 def cases():
     for expression, *peer in TABLE:
         peers = peer[0] if peer else for_croniter(expression)
-        yield expression, [peers] if isinstance(peers, str) else peers
+        yield expression, (peers,) if isinstance(peers, str) else tuple(peers)
 
 
 class Random:
@@ -247,10 +251,11 @@ def changes(zone):
 def instants(walls, zone, often):
     """What a zone makes of wall clock times."""
     z, times = ZoneInfo(zone), set()
+    jumps = [c for c in changes(zone) if c[1] < c[2]]
     for wall in walls:
-        jump = next((c for c in changes(zone) if c[0] + c[1] <= wall < c[0] + c[2]), None)
-        if jump:
-            times.add(jump[0])
+        i = bisect.bisect(jumps, wall, key=lambda c: c[0] + c[1])
+        if i and wall < jumps[i - 1][0] + jumps[i - 1][2]:
+            times.add(jumps[i - 1][0])
             continue
         for fold in (0, 1) if often else (0,):
             times.add(int(wall_of(wall).replace(tzinfo=z, fold=fold).timestamp()))
@@ -274,14 +279,14 @@ class Peers(unittest.TestCase):
         if got != expected:
             self.fail(f"{what}: {difference(got, expected)}; LAPSE_SEED={self.seed}")
 
-    def compare_calendar(self, all_cases):
+    def compare_calendar(self, all_cases, rare):
         """All times of ten years, or of many stretches where there are too many."""
         begin, end = seconds(FROM), seconds(TO)
-        counts = asked([(e, "UTC", begin, end, RARE + 1) for e, _ in all_cases])
+        counts = asked([(e, "UTC", begin, end, rare + 1) for e, _ in all_cases])
         r, stretches, compared = random.Random(self.seed), [], 0
         for (expression, peers), times in zip(all_cases, counts):
-            if len(times) <= RARE:
-                self.same(expression, times, fired(expression, peers, begin, end, RARE + 1))
+            if len(times) <= rare:
+                self.same(expression, times, fired(expression, peers, begin, end, rare + 1))
                 compared += len(times)
             else:
                 stretches += [(expression, peers, r.randrange(begin, end)) for _ in range(12)]
@@ -292,28 +297,28 @@ class Peers(unittest.TestCase):
         return compared
 
     def test_the_table(self):
-        self.assertGreater(self.compare_calendar(list(cases())), 20_000)
+        self.assertGreater(self.compare_calendar(list(cases()), RARE), 20_000)
 
     def test_random_expressions(self):
         made, r = [], Random(self.seed)
-        for _ in range(400):
+        for _ in range(300):
             expression = r.expression()
             peer = re.sub(r" (\d)L$", r" L\1", for_croniter(expression))
             peer = re.sub(r" (\d)L (\S+)$", r" L\1 \2", peer)
             by_date, by_weekday = day_fields(expression)
             split = "L" in by_date and by_weekday[0] != "*"
-            made.append((expression, [peer] if not split or both_days(expression) else self.apart(peer)))
+            made.append((expression, (peer,) if not split or both_days(expression) else self.apart(peer)))
         answers = answered([(e, "UTC", 0, 1, 1) for e, _ in made])
         kept = [c for c, answer in zip(made, answers) if "never fires" not in answer]
-        self.assertGreater(len(kept), 380)
-        self.assertGreater(self.compare_calendar(kept), 100_000)
+        self.assertGreater(len(kept), 280)
+        self.assertGreater(self.compare_calendar(kept, RARE // 5), 100_000)
 
     @staticmethod
     def apart(peer):
         parts = peer.split()
         by_date, by_weekday = parts[:], parts[:]
         by_date[4] = by_weekday[2] = "*"
-        return [" ".join(by_date), " ".join(by_weekday)]
+        return " ".join(by_date), " ".join(by_weekday)
 
     def test_rare_times_in_zones_over_ten_years(self):
         begin, end = seconds(FROM), seconds(TO)
@@ -371,5 +376,5 @@ class Peers(unittest.TestCase):
         begin = seconds(FROM)
         times = asked([("0 0 13 * 5", "UTC", begin, seconds(TO), RARE)])[0]
         for other in ("0 0 13 * *", "0 0 * * 5", "0 1 13 * 5"):
-            self.assertNotEqual(times, fired(other, [other], begin, seconds(TO), RARE))
+            self.assertNotEqual(times, fired(other, (other,), begin, seconds(TO), RARE))
         self.assertNotEqual(walked_times("30 2 * * *", "Europe/Prague", 2021), walked_times("30 2 * * *", "UTC", 2021))
