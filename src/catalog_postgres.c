@@ -50,7 +50,8 @@ static bool begins(const struct rows *r, size_t from, size_t row, size_t column)
 
 /* One row per column, or per label of a column that is an enum. A domain stands for the type below it, at any
  * depth. Types outside pg_catalog are written with their schema; "char" and name as text, since a cast to
- * them would cut a longer value. */
+ * them would cut a longer value. Where the search path hides a type's own =, PostgreSQL may take another one
+ * without a word: that of text for citext, and case would count. */
 static const char columns_sql[] =
     "WITH RECURSIVE below (declared, oid, kind, base) AS ("
     "    SELECT oid, oid, typtype, typbasetype FROM pg_catalog.pg_type"
@@ -76,6 +77,12 @@ static const char columns_sql[] =
     "       kind.typcategory IN ('U', 'G') AND NOT EXISTS (SELECT FROM pg_catalog.pg_opclass o"
     "           JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'"
     "           WHERE o.opcintype = kind.oid AND o.opcdefault),"
+    "       EXISTS (SELECT FROM pg_catalog.pg_opclass o"
+    "           JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'"
+    "           JOIN pg_catalog.pg_amop eq ON eq.amopfamily = o.opcfamily AND eq.amopstrategy = 3"
+    "                AND eq.amoplefttype = o.opcintype AND eq.amoprighttype = o.opcintype"
+    "           WHERE o.opcintype = kind.oid AND o.opcdefault"
+    "             AND NOT pg_catalog.pg_operator_is_visible(eq.amopopr)),"
     "       (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) FROM pg_catalog.pg_attrdef d"
     "        WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum) "
     "FROM pg_catalog.pg_attribute a "
@@ -118,7 +125,8 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .collation = keep(a, cell(r, row, 5)),
         .generated = is_true(cell(r, row, 7)),
         .unordered = is_true(cell(r, row, 8)),
-        .generated_as = keep(a, cell(r, row, 9)),
+        .compares_apart = is_true(cell(r, row, 9)),
+        .generated_as = keep(a, cell(r, row, 10)),
     };
 }
 

@@ -20,6 +20,24 @@ static void check_own_source(const struct survey *s)
                  p->source->print);
 }
 
+/* Nor may a detachment empty the key that makes a row a source. */
+static void check_emptied_source(const struct survey *s, const struct node *n)
+{
+    const struct plan *p = s->plan;
+    const struct join *j = &p->source_join;
+    for (size_t i = 0; i < n->n_detach; i++)
+        for (size_t k = 0; n->detach[i].table == p->source && k < n->detach[i].n_emptied; k++)
+            for (size_t c = 0; c < j->n; c++)
+                if (n->detach[i].emptied[k] == j->child[c])
+                    findings_add(s->findings, FINDING_ERROR, p->policy->name, source_place(p),
+                                 "take it out of detach, or name another column of the source",
+                                 "the policy detaches '%s' of its source %s, which rows are found by: each "
+                                 "row that goes would make orphans of others",
+                                 j->child[c]->name, p->source->print);
+    for (size_t i = 0; i < n->n_kids; i++)
+        check_emptied_source(s, &n->kids[i]);
+}
+
 /* What its siblings hold would count as gone. The whole table holds all of it. */
 static void check_whole_source(const struct survey *s)
 {
@@ -81,6 +99,7 @@ void check_orphan(const struct survey *s)
     if (!p->source)
         return;
     check_own_source(s);
+    check_emptied_source(s, &p->root);
     check_whole_source(s);
     if (p->policy->orphan->when == ORPHAN_NEVER)
         findings_add(s->findings, FINDING_NOTE, p->policy->name, source_place(p), "",

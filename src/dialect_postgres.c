@@ -465,7 +465,7 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
 static void postgres_lock(struct stmt *s, const char *alias, enum lock_mode mode)
 {
     text_addf(&s->sql, " FOR %s OF %s%s", mode == LOCK_SHARE ? "SHARE" : "UPDATE", alias,
-              mode == LOCK_SKIP ? " SKIP LOCKED" : "");
+              mode == LOCK_WAIT ? "" : " SKIP LOCKED");
 }
 
 const struct dialect dialect_postgres = {

@@ -16,20 +16,21 @@ static const char *const ephemeral[] = {
 /* Say nothing at the end of a name: presence_entries, idempotency_keys. */
 static const char *const filler[] = {"entry", "row", "data", "store",  "table",
                                      "key",   "tbl", "map",  "bucket", "directory"};
-/* Anywhere in a name: rows that somebody may miss, whatever the last word says. */
-static const char *const worth_keeping[] = {
-    "account",     "api",      "archive",  "archived",    "asset",       "audit",     "backup",
-    "bank",        "billing",  "booking",  "card",        "cart",        "cert",      "class",
-    "certificate", "chat",     "checkout", "coin",        "conference",  "contract",  "conversation",
-    "coupon",      "course",   "credit",   "crypto",      "customer",    "database",  "deposit",
-    "device",      "document", "escrow",   "event",       "exam",        "external",  "file",
-    "game",        "gift",     "history",  "integration", "interview",   "invoice",   "land",
-    "ledger",      "legal",    "licence",  "license",     "loan",        "log",       "medical",
-    "meeting",     "member",   "nft",      "order",       "patient",     "payment",   "payroll",
-    "personal",    "product",  "property", "provider",    "push",        "recording", "rent",
-    "rental",      "report",   "shift",    "social",      "staking",     "study",     "subscription",
-    "tenant",      "therapy",  "ticket",   "training",    "transaction", "transfer",  "vesting",
-    "voucher",     "wallet",   "webinar",  "work",
+/* Beside them in a name: words that only say where such a row comes from. With any other word it may be
+ * somebody's own: a vehicle lease, a trading session, a security token. */
+static const char *const technical[] = {
+    "access",         "active",   "actor",     "advisory",  "agent",        "app",       "auth",
+    "authentication", "browser",  "channel",   "cluster",   "config",       "cookie",    "cron",
+    "daemon",         "db",       "dev",       "dist",      "email",        "ephemeral", "flow",
+    "grpc",           "http",     "inbound",   "inbox",     "instance",     "job",       "jwt",
+    "lane",           "leader",   "limit",     "lock",      "login",        "magic",     "mfa",
+    "migration",      "model",    "node",      "oauth",     "oauth2",       "oidc",      "outbound",
+    "outbox",         "page",     "partition", "password",  "pkce",         "poll",      "poller",
+    "process",        "pwd",      "query",     "queue",     "rate",         "refresh",   "render",
+    "request",        "response", "saml",      "schedule",  "scheduler",    "shard",     "signin",
+    "signup",         "socket",   "sso",       "stream",    "sync",         "task",      "temp",
+    "temporary",      "tmp",      "totp",      "user",      "verification", "view",      "web",
+    "websocket",      "worker",   "workflow",  "workspace", "ws",           "xsrf",
 };
 static const char *const queue[] = {"queue", "outbox", "inbox", "mailbox",
                                     "spool", "letter", "retry", "delivery"};
@@ -55,10 +56,11 @@ static const char *const lasting[] = {"valid", "keep", "alive", "live"};
 /* With `at` or `after` behind them. */
 static const char *const removal[] = {"delete", "purge", "evict", "remove", "prune"};
 static const char *const of_the_row[] = {"row", "record", "entry", "ttl"};
-/* A token that is refreshed, money, a renewal. */
-static const char *const outliving[] = {"refresh",  "renewal", "credential", "amount",  "price",
-                                        "rent",     "cost",    "currency",   "balance", "deposit",
-                                        "landlord", "salary",  "secret"};
+/* A token that is refreshed, money, a renewal; a mark that a row is to stay. */
+static const char *const outliving[] = {
+    "refresh",    "renewal", "credential", "amount", "price",     "rent",     "cost",    "currency",
+    "balance",    "deposit", "landlord",   "salary", "secret",    "never",    "forever", "permanent",
+    "persistent", "pinned",  "hold",       "retain", "retention", "protected"};
 static const char *const states[] = {"status", "state", "phase"};
 static const char *const ended[] = {
     "completed", "complete",     "done",      "finished",     "succeeded", "success",    "successful",
@@ -175,9 +177,12 @@ bool words_are_ephemeral(struct arena *a, const char *table)
 {
     struct words w = singular_words(a, table);
     const char *head = head_of(&w);
-    for (size_t i = 0; i < w.n; i++)
-        if (IS_AMONG(w.list[i], worth_keeping))
+    for (size_t i = 0; i < w.n; i++) {
+        const char *word = w.list[i];
+        if (!IS_AMONG(word, ephemeral) && !IS_AMONG(word, filler) && !IS_AMONG(word, technical) &&
+            !is_number(word))
             return false;
+    }
     return head && IS_AMONG(head, ephemeral);
 }
 

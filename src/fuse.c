@@ -125,8 +125,8 @@ void fuse_words(const struct plan *p, const struct fuse *f, struct text *out)
             (long long)f->stored.most, name);
         break;
     case FUSE_ACKED:
-        text_addf(out, "the fuse was acknowledged at %s UTC: the next run may delete more than %lld rows",
-                  when_format_local(f->stored.acked_at, 0, at), (long long)f->most);
+        text_addf(out, "the fuse was acknowledged at %s UTC: the next run may delete more than %lld row%s",
+                  when_format_local(f->stored.acked_at, 0, at), (long long)f->most, f->most == 1 ? "" : "s");
         break;
     }
 }

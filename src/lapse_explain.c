@@ -1,4 +1,7 @@
 /* lapse_explain: one row and one policy: why it is, is not, or will be due. Part of lapse. */
+#include <string.h>
+
+#include "fuse.h"
 #include "lapse_parts.h"
 
 /* The words may hold anything a shell can pass. */
@@ -85,12 +88,37 @@ static int explain_row(struct work *w, const struct plan *p, bool enabled, struc
     return 0;
 }
 
+/* What keeps the whole policy from running is no condition of the row, but must be known beside it. */
+static int say_what_stops_it(struct work *w, const struct plan *p, struct err *e)
+{
+    AUTO(text_release) struct text words = {0};
+    struct fuse f = {.verdict = FUSE_TRIPPED};
+    const struct policy *policy = p->policy;
+    const struct brake *b = brakes_on(&w->brakes, policy->name, policy->scheduler);
+    if (b) {
+        text_add(&words, "nothing goes now: ");
+        brake_words(b, &words);
+        work_remark(w, arena_strdup(w->report->arena, text_str(&words)));
+    }
+    if (!policy->limits)
+        return 0;
+    if (w->store->ops->own->fuse_read(w->store, policy->name, &f.stored, e) < 0)
+        return -1;
+    policy_hash(policy, f.hash);
+    if (!f.stored.there || f.stored.acked || strcmp(f.stored.hash, f.hash) != 0)
+        return 0;
+    text_clear(&words);
+    fuse_words(p, &f, &words);
+    work_remark(w, arena_strdup(w->report->arena, text_str(&words)));
+    return 0;
+}
+
 struct lapse_report *lapse_explain(const struct lapse_contract *c, const struct lapse_options *o)
 {
     struct work w;
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
-    if (work_start(&w, c, o, REPORT_EXPLAIN, "explain", true) < 0)
+    if (work_start(&w, c, o, REPORT_EXPLAIN, "explain", true) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
     if (w.options->n_policies != 1) {
         err_set(&e, ERR_USAGE, "explain takes one policy and the key of a row: explain POLICY KEY...");
@@ -104,7 +132,7 @@ struct lapse_report *lapse_explain(const struct lapse_contract *c, const struct 
     AUTO(facts_free_p) struct facts *facts = NULL;
     struct report_policy *rp = report_add_policy(w.report, policy);
     AUTO(plan_free_p) struct plan *plan = work_plan(&w, &as_if, rp, &facts);
-    if (plan && explain_row(&w, plan, policy->enabled, &e) < 0)
+    if (plan && (explain_row(&w, plan, policy->enabled, &e) < 0 || say_what_stops_it(&w, plan, &e) < 0))
         work_fail(&w, &e);
     return work_finish(&w, started);
 }

@@ -290,8 +290,9 @@ static int ack_fuse(struct work *w, const struct plan *plan, struct err *e)
         say(w, arena_printf(a, "the fuse of '%s' is reset, for the policy as it is now", name));
     if (f.stored.there)
         say(w, arena_printf(
-                   a, "its next run may pass the limit of %lld rows, once: %lld rows of %s would go now",
-                   (long long)f.most, (long long)due, plan->root.table->print));
+                   a, "its next run may pass the limit of %lld row%s, once: %lld row%s of %s would go now",
+                   (long long)f.most, f.most == 1 ? "" : "s", (long long)due, due == 1 ? "" : "s",
+                   plan->root.table->print));
     fact_text(w, "policy", name);
     fact_number(w, "acknowledged", FACT_FLAG, f.stored.there);
     fact_number(w, "changed", FACT_FLAG, f.stored.there && !acked);

@@ -391,6 +391,13 @@ static void say_trigger(struct arena *a, struct page_cell *cell, const struct co
 
 /* --- safety invariant ---------------------------------------------------------------------------- */
 
+/* One time among them is enough for a row to go. */
+static const char *ages_words(struct arena *a, const struct policy *p)
+{
+    const char *columns = words_columns(a, p->age, p->n_age, "and");
+    return p->n_age > 1 ? arena_printf(a, "any of %s", columns) : columns;
+}
+
 static void say_orphan_safety(struct arena *a, struct page_cell *cell, const struct policy *p)
 {
     const struct orphan *o = p->orphan;
@@ -398,7 +405,7 @@ static void say_orphan_safety(struct arena *a, struct page_cell *cell, const str
     cell_add(a, cell, "Deletes only orphans; a row with NULL in %s stays.",
              words_columns(a, o->by, o->n_by, "or"));
     if (p->n_age)
-        cell_add(a, cell, "So does one without a time in %s.", words_columns(a, p->age, p->n_age, "or"));
+        cell_add(a, cell, "So does one without a time in %s.", ages_words(a, p));
     if (o->when == ORPHAN_DELETED && o->matching)
         cell_add(a, cell, "A row of %s counts whether it matches or not.", source);
     if (o->when == ORPHAN_DELETED_OR_UNMATCHED)
@@ -423,7 +430,7 @@ static void say_only(struct arena *a, struct page_cell *cell, const struct polic
                  per_group(a, p->cap));
     else
         cell_add(a, cell, "Deletes only rows past their window; a row without a time in %s stays.",
-                 words_columns(a, p->age, p->n_age, "or"));
+                 ages_words(a, p));
     if (is_filtered(p))
         cell_add(a, cell, "Never touches other rows, at any age.");
 }

@@ -51,6 +51,7 @@ struct ranking {
         struct place at;
     } * newest;
     size_t n_newest; /* at least 1 */
+    bool plain;      /* two rows compare as (newest …, key): no NULL among them, no instants to work out */
 };
 
 /* A condition over one row ("this row") and, in EXPR_EXISTS, over rows joined to it. Three-valued, as in SQL.

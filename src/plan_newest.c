@@ -44,6 +44,20 @@ static const struct time_column *time_of(const struct plan *p, const struct colu
     return NULL;
 }
 
+/* Sorting takes the order of a column's type, comparing takes the operator < of that name: they are the same
+ * unless the search path hides the type's own. */
+static bool is_plain(const struct making *m, const struct ranking *r)
+{
+    const struct table *t = m->plan->root.table;
+    for (size_t i = 0; i < r->n_newest; i++)
+        if (r->newest[i].time || !r->newest[i].column->not_null)
+            return false;
+    for (size_t i = 0; i < t->n_key; i++)
+        if (!t->key[i]->not_null || t->key[i]->compares_apart)
+            return false;
+    return true;
+}
+
 static const struct ranking *ranking_of(struct making *m, const struct newest *n)
 {
     struct ranking *r = arena_alloc(m->arena, sizeof(*r));
@@ -60,6 +74,7 @@ static const struct ranking *ranking_of(struct making *m, const struct newest *n
         const struct column *c = ranked_column(m, n, &n->newest[i], "newest", seen, &n_seen);
         r->newest[i] = (struct newest_column){c, time_of(m->plan, c), n->newest[i].at};
     }
+    r->plain = m->findings->errors == before && is_plain(m, r);
     return m->findings->errors == before ? r : NULL;
 }
 

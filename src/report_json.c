@@ -183,6 +183,14 @@ static json_t *planned_json(const struct report_policy *p)
     return entry;
 }
 
+static void put_remarks(json_t *to, const struct report *r)
+{
+    json_t *remarks = json_array();
+    for (size_t i = 0; i < r->n_remarks; i++)
+        json_array_append_new(remarks, text_json(r->remarks[i]));
+    json_object_set_new(to, "remarks", remarks);
+}
+
 static void put_policies(json_t *to, const struct report *r)
 {
     json_t *list = json_array();
@@ -190,10 +198,7 @@ static void put_policies(json_t *to, const struct report *r)
         json_array_append_new(
             list, r->kind == REPORT_PLAN ? planned_json(&r->policies[i]) : swept_json(&r->policies[i]));
     json_object_set_new(to, "policies", list);
-    json_t *remarks = json_array();
-    for (size_t i = 0; i < r->n_remarks; i++)
-        json_array_append_new(remarks, text_json(r->remarks[i]));
-    json_object_set_new(to, "remarks", remarks);
+    put_remarks(to, r);
 }
 
 static bool is_whole(const char *s)
@@ -300,6 +305,7 @@ static void put_explained(json_t *to, const struct report *r)
         put_explanation(to, r);
     else if (p->error && !r->error)
         put_text(to, "error", p->error);
+    put_remarks(to, r);
 }
 
 static void put_findings(json_t *to, const struct report *r)

@@ -263,6 +263,16 @@ static void newest_first(struct writer *w, const char *row, const struct expr *x
     }
 }
 
+/* The same order as a row to compare. */
+static void rank_columns(struct writer *w, const char *row, const struct expr *x)
+{
+    for (size_t i = 0; i < x->ranking->n_newest; i++) {
+        sql_column(w->s, w->d, row, x->ranking->newest[i].column);
+        add(w->s, ", ");
+    }
+    columns(w->s, w->d, row, x->table->key, x->table->n_key);
+}
+
 /* Only the groups of the rows picked: a group that is looked at is looked at whole, others do not matter. */
 static void groups_of_picked(struct writer *w, const char *row, const struct ranking *r)
 {
@@ -323,6 +333,26 @@ static void newest_of_all(struct writer *w, const struct expr *x)
     sql_bind_integer(s, w->d, x->ranking->rows);
 }
 
+/* Older than the last of the newest. Where nothing is NULL that is one comparison with one row, which an
+ * index on the order finds without the table; with fewer rows than stay there is no such row, and nothing is
+ * older. */
+static void beyond_last(struct writer *w, const char *alias, const struct expr *x, const char *row)
+{
+    struct stmt *s = w->s;
+    const struct table *t = x->table;
+    add(s, "(");
+    rank_columns(w, alias, x);
+    add(s, ") < (SELECT ");
+    rank_columns(w, row, x);
+    from(s, w->d, t, row);
+    add(s, " WHERE ");
+    expression(w, row, x->kids[0]);
+    newest_first(w, row, x);
+    add(s, " LIMIT 1 OFFSET ");
+    sql_bind_integer(s, w->d, x->ranking->rows - 1);
+    add(s, ")");
+}
+
 /* In groups: the row is one of those beyond. Else it is not in the short list of the newest; NOT IN would
  * search a list beyond PostgreSQL's work_mem from its beginning for every row. Either is worked out once:
  * where few rows are expected outside, an engine would do it again for each of them. */
@@ -334,6 +364,10 @@ static void beyond_newest(struct writer *w, const char *alias, const struct expr
     bool grouped = x->ranking->n_per > 0;
     new_alias(w, found);
     new_alias(w, list);
+    if (x->ranking->plain && !grouped) {
+        beyond_last(w, alias, x, found);
+        return;
+    }
     if (grouped) {
         add(s, t->n_key > 1 ? "(" : "");
         columns(s, w->d, alias, t->key, t->n_key);
@@ -527,6 +561,14 @@ void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
     d->lock(s, THIS, LOCK_SKIP);
 }
 
+static void count_of(struct stmt *s, const struct dialect *d, const struct table *t)
+{
+    stmt_clear(s);
+    add(s, "SELECT count(*)");
+    from(s, d, t, THIS);
+    add(s, " WHERE ");
+}
+
 void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     char row[ALIAS_SIZE];
@@ -538,6 +580,12 @@ void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan 
     refers_to(s, d, row, &p->source_join, &p->root, p->root.set);
     d->lock(s, row, LOCK_SHARE);
     add(s, ") AS lapse_rows");
+}
+
+void sql_source_there(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    count_of(s, d, p->source);
+    refers_to(s, d, THIS, &p->source_join, &p->root, p->root.set);
 }
 
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -625,14 +673,6 @@ void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, c
     add(s, " AND ");
     goes_too(&w, p, t);
     add(s, inside ? " IS TRUE" : " IS NOT TRUE");
-}
-
-static void count_of(struct stmt *s, const struct dialect *d, const struct table *t)
-{
-    stmt_clear(s);
-    add(s, "SELECT count(*)");
-    from(s, d, t, THIS);
-    add(s, " WHERE ");
 }
 
 void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node *parent,
@@ -994,14 +1034,28 @@ static void filter(struct stmt *s)
     add(s, "count(*) FILTER (WHERE ");
 }
 
-/* Old enough and, for orphans, without a source. */
-static void bound_reached(struct writer *w, const struct plan *p)
+/* Rows that have reached the bound, old enough and, for orphans, without a source, but are kept by `by`: what
+ * must be true of a row that goes. A count of its own, since a condition that looks at other rows is a join
+ * in a WHERE, but in a FILTER may be asked of every row anew. NULL: nothing keeps any. */
+static void count_kept(struct writer *w, const struct plan *p, const struct expr *and, const struct expr *by)
 {
-    expression(w, THIS, p->timely);
-    if (!p->orphaned)
+    const struct expr *all[] = {p->matches, p->timely, p->orphaned, and};
+    if (!by) {
+        add(w->s, "0");
         return;
-    add(w->s, " AND ");
-    expression(w, THIS, p->orphaned);
+    }
+    add(w->s, "(SELECT count(*)");
+    from(w->s, w->d, p->root.table, THIS);
+    add(w->s, " WHERE ");
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        if (!all[i])
+            continue;
+        expression(w, THIS, all[i]);
+        add(w->s, " AND ");
+    }
+    add(w->s, "NOT (");
+    expression(w, THIS, by);
+    add(w->s, "))");
 }
 
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
@@ -1023,30 +1077,10 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
         d->time_readable(s, THIS, &p->times[i]);
     }
     add(s, ")),\n");
-    filter(s);
-    bound_reached(&w, p);
-    add(s, " AND ");
-    if (p->hold) {
-        add(s, "NOT (");
-        expression(&w, THIS, p->hold);
-        add(s, ")),\n");
-    } else {
-        add(s, "FALSE),\n");
-    }
-    filter(s);
-    bound_reached(&w, p);
-    if (p->hold) {
-        add(s, " AND ");
-        expression(&w, THIS, p->hold);
-    }
-    add(s, " AND ");
-    if (p->free_) {
-        add(s, "NOT (");
-        expression(&w, THIS, p->free_);
-        add(s, "))\n");
-    } else {
-        add(s, "FALSE)\n");
-    }
+    count_kept(&w, p, NULL, p->hold);
+    add(s, ",\n");
+    count_kept(&w, p, p->hold, p->free_);
+    add(s, "\n");
     from(s, d, p->root.table, THIS);
     add(s, " WHERE ");
     expression(&w, THIS, p->matches);

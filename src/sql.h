@@ -21,8 +21,8 @@ struct stmt {
 void stmt_release(struct stmt *s);
 void stmt_clear(struct stmt *s);
 
-/* How rows that are read are locked: skip those that others hold, wait for them, or wait and let others
- * share. */
+/* How rows that are read are locked: skip those that others hold, wait for them, or skip those and let others
+ * share the rest. */
 enum lock_mode { LOCK_SKIP, LOCK_WAIT, LOCK_SHARE };
 
 /* What a statement-writing function of a dialect may use. alias is the row's alias, already safe to write. */
@@ -122,6 +122,8 @@ void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, co
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* Locks the source rows of the root's set, so that they stay as they are judged; gives their number. */
 void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* … and how many there are: more than were locked when others hold some. */
+void sql_source_there(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_judge(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_grow(struct stmt *s, const struct dialect *d, const struct node *n, size_t way, int frontier);
 void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n);

@@ -385,7 +385,7 @@ static int run_step(struct sql_store *s, const struct own_step *step, struct err
 /* CREATE SCHEMA asks for a right on the database even where the schema is there. */
 static int make_schema(struct sql_store *s, struct err *e)
 {
-    AUTO(rows_release) struct rows found = {0};
+    AUTO(rows_release) struct rows found = {0}, made = {0};
     const struct arg schema = {ARG_NAME, .name = s->store.own.schema};
     const char *has_schema = s->engine->dialect->own.has_schema;
     if (!has_schema)
@@ -394,7 +394,11 @@ static int make_schema(struct sql_store *s, struct err *e)
         return err_set(e, ERR_USAGE, "no schema is in the search path: say own_schema in the contract");
     if (ask(s, has_schema, &schema, &found, e) < 0)
         return -1;
-    return found.n_rows ? 0 : run(s, "CREATE SCHEMA {schema}", NULL, NULL, e);
+    if (found.n_rows)
+        return 0;
+    if (run(s, "CREATE SCHEMA {schema}", NULL, NULL, e) < 0 || ask(s, has_schema, &schema, &made, e) < 0)
+        return -1;
+    return made.n_rows ? 0 : err_set(e, ERR_USAGE, "own_schema: the name is too long for this database");
 }
 
 static int upgrade_in(struct sql_store *s, const struct own_step *list, size_t n, int *ret_from,

@@ -208,16 +208,25 @@ static char *key_text(const struct node *root, const struct value *row)
     return mem_strdup(text_str(&t));
 }
 
-/* What the judgement sees of them holds until COMMIT: an update under way is waited for, a later one waits.
- */
+/* What the judgement sees of them holds until COMMIT: a later update waits. One that is under way is not
+ * waited for with rows locked, which would stop others from writing to them: the whole transaction is tried
+ * again. */
 static int lock_source(struct sql_store *s, const struct plan *p, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    int64_t locked;
+    int64_t locked, there;
     if (!p->source_locked || !s->engine->dialect->locks_rows)
         return 0;
     sql_lock_source(&st, s->engine->dialect, p);
-    return query_number(s, &st, &locked, e);
+    if (query_number(s, &st, &locked, e) < 0)
+        return -1;
+    sql_source_there(&st, s->engine->dialect, p);
+    if (query_number(s, &st, &there, e) < 0)
+        return -1;
+    return there > locked
+               ? err_set(e, ERR_BUSY, "another transaction holds %lld row%s of the source %s",
+                         (long long)(there - locked), there - locked == 1 ? "" : "s", p->source->print)
+               : 0;
 }
 
 static int judge(struct sql_store *s, const struct plan *p, struct err *e)

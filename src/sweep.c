@@ -27,7 +27,7 @@ enum {
     LOOKS_AFTER_LOSS = 4, /* at rows that the session of a broken connection may still hold */
 };
 static const int64_t PAUSE_FIRST_US = 20 * US_PER_MS, PAUSE_MOST_US = 2 * US_PER_S,
-                     PAUSE_STEP_US = 50 * US_PER_MS;
+                     PAUSE_STEP_US = 50 * US_PER_MS, LOOK_FOR_OWN_US = US_PER_S;
 
 struct run {
     struct store *store;
@@ -35,18 +35,19 @@ struct run {
     const struct sweep_options *options;
     struct outcome *out;
     struct cursor cursor;
-    struct rows finds; /* plans that examine: what the last reading found … */
-    size_t taken;      /* … how many of it were had */
-    size_t trying;     /* … and how many are in the current slice */
-    bool last_finds;   /* … and there is nothing beyond */
-    int64_t missed;    /* finds that could not be locked or had changed */
-    int64_t most;      /* rows of the next slice */
-    int64_t batch;     /* rows a slice may have */
-    int tries;         /* failed tries of the current transaction */
-    int locked;        /* rows skipped for a lock since one last went */
-    bool lost;         /* a connection broke */
-    struct fuse fuse;  /* policies with limits */
-    int64_t most_gone; /* rows of its own table that the run may delete */
+    struct rows finds;      /* plans that examine: what the last reading found … */
+    size_t taken;           /* … how many of it were had */
+    size_t trying;          /* … and how many are in the current slice */
+    bool last_finds;        /* … and there is nothing beyond */
+    int64_t missed;         /* finds that could not be locked or had changed */
+    int64_t most;           /* rows of the next slice */
+    int64_t batch;          /* rows a slice may have */
+    int tries;              /* failed tries of the current transaction */
+    int locked;             /* rows skipped for a lock since one last went */
+    bool lost;              /* a connection broke */
+    struct fuse fuse;       /* policies with limits */
+    int64_t most_gone;      /* rows of its own table that the run may delete */
+    int64_t looked_for_own; /* when lapse's own tables were last looked for */
     bool finished;
 };
 
@@ -126,6 +127,11 @@ static void wait_us(const struct run *r, int64_t us)
         when_sleep_us(step);
         us -= step;
     }
+}
+
+static bool is_lost(const struct err *e)
+{
+    return e->kind == ERR_LOST || e->kind == ERR_COMMIT_UNKNOWN;
 }
 
 static bool reconnected(struct run *r, struct err *e)
@@ -224,6 +230,17 @@ static int no_brake(struct run *r, struct err *e)
     return err_set(e, ERR_PAUSED, "%s", text_str(&words));
 }
 
+/* Tables that were installed since the run began hold brakes too; looked for now and then, between
+ * transactions. */
+static int look_for_own(struct run *r, struct err *e)
+{
+    int64_t now = when_monotonic_us();
+    if (r->store->own.version || now - r->looked_for_own < LOOK_FOR_OWN_US)
+        return 0;
+    r->looked_for_own = now;
+    return r->store->ops->own->look(r->store, e);
+}
+
 /* Rows that may be gone after a commit without an answer count as gone. */
 static int64_t gone_before(const struct run *r)
 {
@@ -248,8 +265,7 @@ static void trip(struct run *r, const struct slice *s, const struct err *e)
     struct err why = ERR_INIT;
     int64_t rows = s->gone ? gone_before(r) + s->gone[r->plan->root.slot] : r->fuse.due;
     for (int tries = 0; fuse_trip(r->store, r->plan, &r->fuse, rows, &why) < 0; tries++) {
-        bool lost = why.kind == ERR_LOST || why.kind == ERR_COMMIT_UNKNOWN;
-        if (lost && tries < TRIES && reconnected(r, &why))
+        if (is_lost(&why) && tries < TRIES && reconnected(r, &why))
             continue;
         err_wrap(&why, "the fuse tripped, but that could not be kept for the next run");
         end(r, OUTCOME_FAILED, &why);
@@ -357,7 +373,7 @@ static int take(struct run *r, struct slice *s, struct err *e)
 static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err *e)
 {
     const struct store_ops *ops = r->store->ops;
-    int found = look_around(r, e);
+    int found = look_for_own(r, e) < 0 ? -1 : look_around(r, e);
     *ret_more = found > 0;
     if (found <= 0)
         return found;
@@ -547,9 +563,9 @@ static void say_fuse(struct run *r)
         end(r, OUTCOME_FUSE, &e);
     } else if (r->fuse.verdict == FUSE_WOULD_TRIP) {
         err_set(&e, ERR_FUSE,
-                "the fuse tripped: more than %lld rows would go, the most that its limits allow; nothing is "
+                "the fuse tripped: more than %lld row%s would go, the most that its limits allow; nothing is "
                 "deleted until 'lapse ack %s'",
-                (long long)r->fuse.most, r->plan->policy->name);
+                (long long)r->fuse.most, r->fuse.most == 1 ? "" : "s", r->plan->policy->name);
         trip(r, &none, &e);
     }
 }
@@ -569,14 +585,28 @@ static bool may_begin(struct run *r)
     return false;
 }
 
-/* The run that was acknowledged is done; one that failed or was stopped may be begun again. */
+/* Whether the run had what was acknowledged: it is done, or it failed after it deleted something, and would
+ * otherwise pass the limit again each time. One that was stopped may be begun again. */
+static bool used_ack(const struct run *r)
+{
+    if (!r->plan->policy->limits || r->fuse.verdict != FUSE_ACKED)
+        return false;
+    return !r->finished || (r->out->kind == OUTCOME_FAILED && gone_before(r) > 0);
+}
+
 static void settle_fuse(struct run *r)
 {
     struct err e = ERR_INIT;
-    if (r->finished || !r->plan->policy->limits || fuse_use(r->store, r->plan, &r->fuse, &e) == 0)
+    if (!used_ack(r))
         return;
-    err_wrap(&e, "the rows are gone, but the acknowledged fuse could not be reset");
-    end(r, OUTCOME_FAILED, &e);
+    for (int tries = 0; fuse_use(r->store, r->plan, &r->fuse, &e) < 0; tries++) {
+        if (is_lost(&e) && tries < TRIES && reconnected(r, &e))
+            continue;
+        err_wrap(&e, "rows are gone, but the acknowledged fuse could not be reset");
+        if (!r->finished)
+            end(r, OUTCOME_FAILED, &e);
+        return;
+    }
 }
 
 /* While the source is empty nothing is an orphan, so the sweep found an early end: that must be said. Asked
@@ -612,7 +642,7 @@ static void look_at_source(struct run *r)
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
-    struct run r = {.store = s, .plan = p, .options = o, .out = ret};
+    struct run r = {.store = s, .plan = p, .options = o, .out = ret, .looked_for_own = started};
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
     bool looks_anyway = p->examines && !p->beyond; /* a probe would examine as much; of ranks it is cheap */

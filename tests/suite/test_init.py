@@ -166,8 +166,8 @@ class Certainty(Drafts):
 
     def test_units_from_values(self):
         for n, (value, unit) in enumerate([(S, "s"), (MS, "ms"), (US, "us")]):
-            self.assertTrue(self.certain(f"s{n}_sessions", "expires_at bigint", (1, value)))
-            self.assertEqual(self.live["policies"][f"s{n}_sessions"]["unit"], unit)
+            self.assertTrue(self.certain(f"sessions_{n}", "expires_at bigint", (1, value)))
+            self.assertEqual(self.live["policies"][f"sessions_{n}"]["unit"], unit)
 
     def test_units_that_nobody_says(self):
         self.assertFalse(self.certain("sessions", "expires_at bigint"))
@@ -197,7 +197,7 @@ class Certainty(Drafts):
                 (["2024-06-15T12:00:00Z", "2024-06-15 12:00:00.5+02:00"], True),
                 (["2024-06-15 12:00:00"], False), (["2024-06-15T12:00:00Z", "2024-06-15 12:00:00"], False),
                 (["2024-06-15T12:00:00Z", "soon"], False)]):
-            self.assertEqual(self.certain(f"t{n}_sessions", "expires_at text", *enumerate(texts)), certain, texts)
+            self.assertEqual(self.certain(f"sessions_{n}", "expires_at text", *enumerate(texts)), certain, texts)
 
     def test_what_points_at_it(self):
         self.given("""
@@ -308,7 +308,7 @@ class Files(Drafts):
 
     def test_many_tables(self):
         self.given(";".join(
-            f"create table t{n}_sessions (id integer primary key, expires_at_ms bigint);"
+            f"create table sessions_{n} (id integer primary key, expires_at_ms bigint);"
             f"create table t{n} (id integer primary key, status text, updated_at_ms bigint"
             + (f", up integer references t{n - 1} (id))" if n else ")") for n in range(150)))
         start = time.monotonic()
@@ -335,13 +335,13 @@ class OnPostgres(Drafts, PostgresTest):
     def test_types(self):
         self.given("""
             create type state as enum ('Queued', 'DONE', 'dead');
-            create table a_sessions (id int primary key, expires_at timestamptz);
+            create table app_sessions (id int primary key, expires_at timestamptz);
             create table b_sessions (id int primary key, expires_at timestamp);
             create table c_sessions (id int primary key, expires_at date);
             create table d_sessions (id int primary key, expires_at float8);
             create table jobs (id int primary key, status state, finished_at timestamptz)""")
         live, every = self.draft()
-        self.assertEqual(set(live["policies"]), {"a_sessions"})
+        self.assertEqual(set(live["policies"]), {"app_sessions"})
         self.assertEqual(every["policies"]["b_sessions"]["zone"], "UTC")
         self.assertNotIn("d_sessions", every["policies"])
         self.assertEqual(every["policies"]["jobs"]["rows"], {"status": ["DONE", "dead"]})
@@ -353,12 +353,12 @@ class OnPostgres(Drafts, PostgresTest):
             create table other.sessions (id int primary key, expires_at timestamptz);
             create table "Odd.One"."Sessions" (id int primary key, expires_at timestamptz);
             create view other.v_sessions as table sessions;
-            create table parts_sessions (id int, expires_at timestamptz, primary key (id)) partition by range (id);
-            create table parts_sessions_1 partition of parts_sessions for values from (1) to (2)""")
+            create table partition_sessions (id int, expires_at timestamptz, primary key (id)) partition by range (id);
+            create table partition_sessions_1 partition of partition_sessions for values from (1) to (2)""")
         live, _ = self.draft()
         tables = {p["table"] for p in live["policies"].values()}
-        self.assertEqual(tables, {"sessions", "other.sessions", '"Odd.One".Sessions', "parts_sessions"})
-        self.assertNotIn("parts_sessions_1", self.text)
+        self.assertEqual(tables, {"sessions", "other.sessions", '"Odd.One".Sessions', "partition_sessions"})
+        self.assertNotIn("partition_sessions_1", self.text)
         self.assertNotIn("v_sessions", self.text)
 
     def test_no_privileges(self):
@@ -406,7 +406,7 @@ class OnSqlite(Drafts, SqliteTest):
     def test_names_that_are_not_utf8(self):
         c = self.db.connection
         c.execute("pragma writable_schema = on")
-        self.given("create table xyz_sessions (id integer primary key, expires_at_ms bigint)")
+        self.given("create table tmp_sessions (id integer primary key, expires_at_ms bigint)")
         c.execute("update sqlite_schema set name = cast(x'ff5f73657373696f6e73' as text), tbl_name = "
                   "cast(x'ff5f73657373696f6e73' as text), sql = cast(cast('create table \"' as blob) || "
                   "x'ff5f73657373696f6e73' || cast('\" (id integer primary key, expires_at_ms bigint)' as blob) as text)")

@@ -295,7 +295,7 @@ static void test_placeholders_and_locks(void **state)
     d->lock(&s, "kid", LOCK_WAIT);
     check_text(&s, " FOR UPDATE OF kid");
     d->lock(&s, "source", LOCK_SHARE);
-    check_text(&s, " FOR SHARE OF source");
+    check_text(&s, " FOR SHARE OF source SKIP LOCKED");
     assert_true(d->locks_rows);
 }
 

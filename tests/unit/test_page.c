@@ -204,7 +204,7 @@ static void test_age(void **state)
     bounds("age: a, keep: 2d, rows: {x: 1, y: 'two words'}",
            "Rows whose `x` is 1, and whose `y` is `'two words'`, go 2 days after `a`.");
     assures("age: [a, b], keep: 1h",
-            "Deletes only rows past their window; a row without a time in `a` or `b` stays.");
+            "Deletes only rows past their window; a row without a time in any of `a` and `b` stays.");
     assures("age: a, keep: never", "Deletes nothing.");
     assures(
         "age: a, keep: 1h, rows: {x: 1}, invariant: nobody reads them",
