@@ -296,6 +296,18 @@ static struct scheduler new_scheduler(const char *name, struct place at)
                               .at = at};
 }
 
+/* A scheduler that can never run would be found out by nobody. */
+static void check_window(struct reader *r, const struct node *n, const struct scheduler *s)
+{
+    AUTO(cron_free_p) struct cron *cron = NULL;
+    if (s->window_from < 0 || !s->cron || cron_parse(s->cron, &cron, NULL) < 0)
+        return;
+    if (!cron_fires_within(cron, s->window_from, s->window_to))
+        mistakes_add(r->mistakes, node_find(n, "window")->key->at,
+                     "scheduler '%s' never runs: no time of its cron '%.100s' lies in its window", s->name,
+                     s->cron);
+}
+
 static void read_scheduler(struct reader *r, const struct pair *p, struct scheduler *s)
 {
     *s = new_scheduler(p->key->text, p->key->at);
@@ -310,6 +322,7 @@ static void read_scheduler(struct reader *r, const struct pair *p, struct schedu
             mistakes_add(r->mistakes, s->at, "scheduler '%s' needs 'every' or 'cron'", s->name);
         if (!node_find(p->value, "run_on_start"))
             s->run_on_start = !s->cron;
+        check_window(r, p->value, s);
     }
     r->key = outer;
 }
@@ -526,7 +539,9 @@ static const struct key_doc keys[] = {
      "The time from one run to the next; \"CRON …\" is a cron expression.",
      NOT_YET, .read = read_every},
     {"scheduler", "cron", "cron", "",
-     "When to run, in five fields or six with leading seconds, in place of every.",
+     "When to run, in five fields or six with leading seconds, in place of every. A time that a clock change skips "
+     "runs at the next instant that exists; a repeated one runs once, but both times where the hour field begins "
+     "with * or holds every hour.",
      NOT_YET, .read = read_cron, FIELD(scheduler, cron)},
     {"scheduler", "timezone", "time zone", "UTC",
      "The IANA time zone of cron and window.",
@@ -535,7 +550,7 @@ static const struct key_doc keys[] = {
      "Whether to run at every start of the daemon; true with every, false with cron.",
      NOT_YET, .read = read_bool, FIELD(scheduler, run_on_start)},
     {"scheduler", "jitter", "duration", "0s",
-     "Up to this much is added to each run's time at random.",
+     "Up to this much is added to each run's time at random, but not beyond the window.",
      NOT_YET, .read = read_time_or_none, FIELD(scheduler, jitter)},
     {"scheduler", "exclusive", "true or false", "false",
      "Whether only one sweeper in the cluster runs it, by a lease in the database.",
@@ -547,7 +562,8 @@ static const struct key_doc keys[] = {
      "The most that one policy may do in one run.",
      NOT_YET, .read = read_budget},
     {"scheduler", "window", "HH:MM-HH:MM", "",
-     "The part of the day in which it may run.",
+     "The part of the day in which it may run. An interval that ends outside goes on when the window opens; a time "
+     "of cron outside is left out.",
      NOT_YET, .read = read_window},
     {"scheduler", "enabled", "true or false", "true",
      "false switches it off for now.",

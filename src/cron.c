@@ -23,7 +23,8 @@ static const struct field_kind field_kinds[FIELD_COUNT] = {
     [WEEKDAY] = {"weekday", "0-7 or SUN-SAT", 0, 7, "SUNMONTUEWEDTHUFRISAT", 0},
 };
 
-enum { MAX_NTH = 5, DAYS_PER_CYCLE = 146097 };
+enum { MAX_NTH = 5, DAYS_PER_CYCLE = 146097, DAY_S = 86400, DAY_MINUTES = 1440 };
+static const uint64_t every_hour = (UINT64_C(1) << 24) - 1;
 
 /* A set holds n as bit n. Sunday is bit 0 of a set of weekdays, never 7. */
 struct cron {
@@ -32,6 +33,7 @@ struct cron {
     uint64_t last_weekdays;             /* 5L */
     uint64_t nth_weekdays[MAX_NTH + 1]; /* MON#1 is in [1] */
     bool both_days;                     /* a day must be in both day fields, not in either */
+    bool star_hour;                     /* the hour field begins with * */
 };
 
 /* --- parsing --------------------------------------------------------------------------------- */
@@ -205,6 +207,8 @@ static int scan_field(struct cron *c, const char *whole, enum field field, const
     bool is_day = field == MONTH_DAY || field == WEEKDAY;
     if (is_day && *from == '*')
         c->both_days = true;
+    if (field == HOUR && *from == '*')
+        c->star_hour = true;
     if (is_day && *from == '?' && end - from == 1) {
         c->both_days = true;
         add_range(c, field, field_kinds[field].low, field_kinds[field].high, 1);
@@ -375,23 +379,64 @@ void cron_free_p(struct cron **c)
     *c = NULL;
 }
 
-bool cron_next(const struct cron *c, const struct zone *z, instant after, instant *ret)
+bool cron_is_interval(const struct cron *c)
 {
-    int64_t last_day = civil_to_days(9999, 12, 31);
-    int64_t local = zone_first_local_s(z, when_floor_div(after, US_PER_S) + 1);
-    int64_t from = when_floor_div(local, 86400), day;
-    int time = -1;
-    if (!next_day(c, from, last_day, &day))
+    return c->star_hour || c->sets[HOUR] == every_hour;
+}
+
+bool cron_fires_within(const struct cron *c, int from, int to)
+{
+    for (int minute = 0; minute < DAY_MINUTES; minute++) {
+        bool inside = from < to ? from <= minute && minute < to : from <= minute || minute < to;
+        if (inside && in_set(c->sets[HOUR], minute / 60) && in_set(c->sets[MINUTE], minute % 60))
+            return true;
+    }
+    return false;
+}
+
+/* The first matching local time at or after `from`, through the day `last`; in seconds. */
+static bool next_local(const struct cron *c, int64_t from, int64_t last, int64_t *ret)
+{
+    int64_t first = when_floor_div(from, DAY_S), day;
+    if (!next_day(c, first, last, &day))
         return false;
-    if (day == from)
-        time = next_time(c, (int)when_floor_mod(local, 86400));
-    else
-        time = next_time(c, 0);
+    int time = next_time(c, day == first ? (int)when_floor_mod(from, DAY_S) : 0);
     if (time < 0) { /* too late on the first day; any other day has a time */
-        if (!next_day(c, from + 1, last_day, &day))
+        if (!next_day(c, first + 1, last, &day))
             return false;
         time = next_time(c, 0);
     }
-    *ret = zone_first_instant(z, (day * 86400 + time) * US_PER_S);
+    *ret = day * DAY_S + time;
+    return true;
+}
+
+/* The first match while the clock shows times again, at or after from_s and before before_s. */
+static bool next_repeated(const struct cron *c, const struct zone *z, int64_t from_s, int64_t before_s,
+                          int64_t *ret)
+{
+    int64_t begins, ends, local;
+    for (int64_t s = from_s; zone_second_pass(z, s, &begins, &ends) && begins < before_s; s = ends) {
+        int64_t offset = zone_offset_at(z, begins * US_PER_S), first = begins > from_s ? begins : from_s;
+        int64_t last_day = when_floor_div(ends + offset, DAY_S);
+        if (next_local(c, first + offset, last_day, &local) && local - offset < ends) {
+            *ret = local - offset;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cron_next(const struct cron *c, const struct zone *z, instant after, instant *ret)
+{
+    int64_t from_s = when_floor_div(after, US_PER_S) + 1, last_day = civil_to_days(9999, 12, 31);
+    int64_t local, repeated, before_s = last_day * DAY_S;
+    bool found = next_local(c, zone_first_local_s(z, from_s), last_day, &local);
+    if (found) {
+        *ret = zone_first_instant(z, local * US_PER_S);
+        before_s = when_floor_div(*ret, US_PER_S);
+    }
+    if (!cron_is_interval(c) || !next_repeated(c, z, from_s, before_s, &repeated))
+        return found;
+    *ret = repeated * US_PER_S;
     return true;
 }

@@ -79,6 +79,9 @@ struct local_bound zone_bound(const struct zone *z, instant cutoff, bool or_equa
 instant zone_first_instant(const struct zone *z, int64_t local_us);
 /* Its inverse: the least local time, in whole seconds, whose zone_first_instant is >= at_s. */
 int64_t zone_first_local_s(const struct zone *z, int64_t at_s);
+/* When the clock shows times for the second time: the first such stretch that ends after at_s, in seconds;
+ * *ret_to is the first second behind it. False: none. */
+bool zone_second_pass(const struct zone *z, int64_t at_s, int64_t *ret_from, int64_t *ret_to);
 
 /* --- timestamps as text -------------------------------------------------------------------------
  * YYYY-MM-DD, then 'T', 't' or one blank, HH:MM with optional :SS and optional fraction (any digits; beyond
@@ -110,8 +113,14 @@ int cron_parse(const char *s, struct cron **ret, struct err *e);
 void cron_free(struct cron *c);
 void cron_free_p(struct cron **c);
 /* The first instant after `after` at which it fires in zone z (NULL: UTC). A local time that a clock change
- * skips fires at the next instant that exists; a repeated one fires once (the first time). False: never again
- * through the year 9999. */
+ * skips fires at the next instant that exists; a repeated one fires once (the first time), unless
+ * cron_is_interval: that would be silent while the clock shows the hour again. False: never again through the
+ * year 9999. */
 bool cron_next(const struct cron *c, const struct zone *z, instant after, instant *ret);
+/* Whether it says how often and not at what time: its hour field begins with * or holds every hour. */
+bool cron_is_interval(const struct cron *c);
+/* Whether it fires in a part of the day (in minutes; to <= from: over midnight), as the wall clock shows it.
+ */
+bool cron_fires_within(const struct cron *c, int from, int to);
 
 #endif

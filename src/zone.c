@@ -594,6 +594,23 @@ int64_t zone_first_local_s(const struct zone *z, int64_t at_s)
     return local + cycles;
 }
 
+bool zone_second_pass(const struct zone *z, int64_t at_s, int64_t *ret_from, int64_t *ret_to)
+{
+    z = z ? z : &utc;
+    int64_t cycles = whole_cycles(z, at_s);
+    int64_t s = at_s - cycles;
+    size_t begun = changes_begun(z, s, AXIS_INSTANT);
+    for (size_t i = begun ? begun - 1 : 0; i < z->count; i++) {
+        const struct change *c = &z->changes[i];
+        if (c->after < c->before && s < c->at + jump_size(c)) {
+            *ret_from = c->at + cycles;
+            *ret_to = *ret_from + jump_size(c);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Where zone_instant jumps, a cutoff meets one of two cases. Before a clock is set back, the times up to the
  * repeated ones may all be earlier than the cutoff while the repeated ones, read as late, are not: the bound
  * stops there. After a clock was set forward, the skipped times read as the instants that follow the change,

@@ -19,6 +19,7 @@ ORDER = [
     "condition",
     "rule",
     "contract",
+    "ticker",
     "facts bounded",
     "plan plan_*",
     "own",

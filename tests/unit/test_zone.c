@@ -628,6 +628,33 @@ static void damaged_files_do_no_harm(void **state)
     assert_true(accepted > 500);
 }
 
+static void second_passes_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *zone, *at, *from, *to; /* from NULL: none */
+    } cases[] = {
+        {"Europe/Prague", "2026-01-01 00:00", "2026-10-25 01:00", "2026-10-25 02:00"},
+        {"Europe/Prague", "2026-10-25 01:00", "2026-10-25 01:00", "2026-10-25 02:00"},
+        {"Europe/Prague", "2026-10-25 01:59:59", "2026-10-25 01:00", "2026-10-25 02:00"},
+        {"Europe/Prague", "2026-10-25 02:00", "2027-10-31 01:00", "2027-10-31 02:00"},
+        {"Australia/Lord_Howe", "2026-01-01 00:00", "2026-04-04 15:00", "2026-04-04 15:30"},
+        {"Europe/Prague", "9626-10-25 01:30", "9626-10-25 01:00", "9626-10-25 02:00"},
+        {"UTC", "2026-01-01 00:00", NULL, NULL},
+        {"Asia/Kathmandu", "2026-01-01 00:00", NULL, NULL},
+        {"Asia/Tehran", "2022-09-21 20:00", "2022-09-21 19:30", "2022-09-21 20:30"},
+        {"Asia/Tehran", "2022-09-21 20:30", NULL, NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO(zone_free_p) struct zone *z = open_zone(cases[i].zone);
+        int64_t from = 0, to = 0;
+        bool found = zone_second_pass(z, time_of(cases[i].at) / US_PER_S, &from, &to);
+        assert_int_equal(found, cases[i].from != NULL);
+        if (found)
+            assert_true(from == time_of(cases[i].from) / US_PER_S && to == time_of(cases[i].to) / US_PER_S);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -635,6 +662,7 @@ int main(void)
         cmocka_unit_test(local_times_read_as_the_later_instant),
         cmocka_unit_test(bounds_have_their_simplest_form),
         cmocka_unit_test(bounds_agree_with_instants_in_many_zones),
+        cmocka_unit_test(second_passes_are_found),
         cmocka_unit_test(the_ends_of_time_do_not_overflow),
         cmocka_unit_test(no_zone_is_utc),
         cmocka_unit_test(bad_names_are_refused),
