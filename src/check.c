@@ -93,39 +93,22 @@ static int check_accepts(struct asking *a, struct err *e)
 /* --- times against the values really there
  * ------------------------------------------------------------------ */
 
-static const struct unit {
-    int64_t us;
-    const char *sign, *words;
-} units[] = {
-    {US_PER_S, "s", "seconds"},
-    {US_PER_MS, "ms", "milliseconds"},
-    {1, "us", "microseconds"},
-};
-
-static const struct unit *unit_of(int64_t us)
-{
-    for (size_t i = 0; i < COUNT_OF(units); i++)
-        if (units[i].us == us)
-            return &units[i];
-    return NULL;
-}
-
-static int64_t plausible_in(const struct time_sample *t, const struct unit *u)
+static int64_t plausible_in(const struct time_sample *t, const struct time_unit *u)
 {
     return u->us == US_PER_S ? t->plausible_s : u->us == US_PER_MS ? t->plausible_ms : t->plausible_us;
 }
 
-static const struct unit *best_unit(const struct time_sample *t, const struct unit *declared)
+static const struct time_unit *best_unit(const struct time_sample *t, const struct time_unit *declared)
 {
-    const struct unit *best = declared;
-    for (size_t i = 0; i < COUNT_OF(units); i++)
-        if (plausible_in(t, &units[i]) > plausible_in(t, best))
-            best = &units[i];
+    const struct time_unit *best = declared;
+    for (size_t i = 0; i < TIME_UNITS; i++)
+        if (plausible_in(t, &time_units[i]) > plausible_in(t, best))
+            best = &time_units[i];
     return best;
 }
 
 /* "1700000000 read as milliseconds is 1970-01-20T…" in parentheses, or nothing if there is no such value. */
-static const char *misreading(struct arena *a, const char *example, const struct unit *declared)
+static const char *misreading(struct arena *a, const char *example, const struct time_unit *declared)
 {
     char *end = NULL;
     char buf[WHEN_TEXT_SIZE];
@@ -137,10 +120,10 @@ static const char *misreading(struct arena *a, const char *example, const struct
 
 static void check_unit(const struct asking *a, const struct time_column *t, const struct time_sample *seen)
 {
-    const struct unit *declared = unit_of(t->unit_us);
+    const struct time_unit *declared = time_unit_of(t->unit_us);
     if (!declared)
         return;
-    const struct unit *best = best_unit(seen, declared);
+    const struct time_unit *best = best_unit(seen, declared);
     struct arena *arena = a->findings->arena;
     const char *reading = misreading(arena, seen->example, declared);
     if (best != declared)

@@ -6,22 +6,13 @@
 #include "draft_parts.h"
 #include "plan_parts.h"
 
-static const struct unit {
-    int64_t us;
-    const char *sign, *words;
-} units[] = {
-    {US_PER_S, "s", "seconds"},
-    {US_PER_MS, "ms", "milliseconds"},
-    {1, "us", "microseconds"},
-};
-
 /* The values of one column, as times. */
 struct seen {
-    size_t n;                          /* not NULL */
-    size_t whole;                      /* whole numbers */
-    size_t plausible[COUNT_OF(units)]; /* … that lie in 1990 to 2100 */
-    size_t readable, with_zone;        /* texts that are times; … that say their zone */
-    const char *odd;                   /* one that is neither */
+    size_t n;                     /* not NULL */
+    size_t whole;                 /* whole numbers */
+    size_t plausible[TIME_UNITS]; /* … that lie in 1990 to 2100 */
+    size_t readable, with_zone;   /* texts that are times; … that say their zone */
+    const char *odd;              /* one that is neither */
 };
 
 static bool read_whole(const struct value *v, int64_t *ret)
@@ -78,8 +69,8 @@ static void see(struct seen *seen, const struct value *v, struct arena *a)
     if (read_whole(v, &count)) {
         bool any = count == 0 || count == -1;
         seen->whole++;
-        for (size_t u = 0; u < COUNT_OF(units); u++) {
-            bool fits = time_is_plausible(count, units[u].us);
+        for (size_t u = 0; u < TIME_UNITS; u++) {
+            bool fits = time_is_plausible(count, time_units[u].us);
             seen->plausible[u] += fits;
             any |= fits;
         }
@@ -101,27 +92,20 @@ static struct seen look_at(const struct draft_look *l, const struct column *c, s
     return seen;
 }
 
-static const struct unit *unit_of(int64_t us)
-{
-    for (size_t u = 0; u < COUNT_OF(units); u++)
-        if (units[u].us == us)
-            return &units[u];
-    return NULL;
-}
-
 /* The unit that most values fit; NULL: none fits any. The ranges of two units do not overlap. */
-static const struct unit *unit_of_values(const struct seen *seen)
+static const struct time_unit *unit_of_values(const struct seen *seen)
 {
     size_t best = 0;
-    for (size_t u = 1; u < COUNT_OF(units); u++)
+    for (size_t u = 1; u < TIME_UNITS; u++)
         if (seen->plausible[u] > seen->plausible[best])
             best = u;
-    return seen->plausible[best] ? &units[best] : NULL;
+    return seen->plausible[best] ? &time_units[best] : NULL;
 }
 
-static void say_mixed(struct draft_time *t, const struct seen *seen, const struct unit *u, struct arena *a)
+static void say_mixed(struct draft_time *t, const struct seen *seen, const struct time_unit *u,
+                      struct arena *a)
 {
-    size_t fits = seen->plausible[u - units];
+    size_t fits = seen->plausible[u - time_units];
     if (seen->odd || seen->whole < seen->n)
         draft_say(a, &t->decide, "%s also holds %s%s%s: see what it means", t->column->name,
                   seen->odd ? "'" : "values that are no ", seen->odd ? seen->odd : u->words,
@@ -133,8 +117,8 @@ static void say_mixed(struct draft_time *t, const struct seen *seen, const struc
 /* `written`: the unit must be said, since the type alone does not make it a number. */
 static void judge_count(struct draft_time *t, const struct seen *seen, struct arena *a)
 {
-    const struct unit *named = unit_of(plan_unit_of_suffix(t->column->name));
-    const struct unit *valued = unit_of_values(seen);
+    const struct time_unit *named = time_unit_of(plan_unit_of_suffix(t->column->name));
+    const struct time_unit *valued = unit_of_values(seen);
     const char *name = t->column->name;
     t->count = true;
     if (named && valued && named != valued) {
@@ -149,7 +133,7 @@ static void judge_count(struct draft_time *t, const struct seen *seen, struct ar
         draft_say(a, &t->decide,
                   "in which unit %s counts (s, ms or us): neither its name nor a value says it", name);
     }
-    say_mixed(t, seen, valued ? valued : named ? named : &units[0], a);
+    say_mixed(t, seen, valued ? valued : named ? named : &time_units[0], a);
     t->usable = valued || seen->n == seen->plausible[0] || named;
     if (seen->n && !valued && !seen->odd)
         draft_say(a, &t->decide, "no value of %s lies between 1990 and 2100", name);

@@ -239,13 +239,12 @@ bool plan_ends_with(const char *s, const char *end)
 /* 0: the name says nothing. */
 int64_t plan_unit_of_suffix(const char *name)
 {
-    static const struct {
-        const char *suffix;
-        int64_t us;
-    } suffixes[] = {{"_ms", US_PER_MS}, {"_us", 1}, {"_s", US_PER_S}};
-    for (size_t i = 0; i < COUNT_OF(suffixes); i++)
-        if (plan_ends_with(name, suffixes[i].suffix))
-            return suffixes[i].us;
+    for (size_t i = 0; i < TIME_UNITS; i++) {
+        const char *sign = time_units[i].sign;
+        size_t len = strlen(name), end = strlen(sign);
+        if (len > end + 1 && plan_ends_with(name, sign) && name[len - end - 1] == '_')
+            return time_units[i].us;
+    }
     return 0;
 }
 

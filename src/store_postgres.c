@@ -366,8 +366,6 @@ static bool is_connected(struct postgres *p)
     return PQconsumeInput(p->conn) && PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK;
 }
 
-/* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
- * later may have committed, whatever its last words: a pooler speaks for a server it has lost, too. */
 /* What the server said last before it closed the connection; PQexec would say only that it did. */
 static PGresult *first_answer(PGconn *conn, const char *sql)
 {
@@ -377,6 +375,8 @@ static PGresult *first_answer(PGconn *conn, const char *sql)
     return first;
 }
 
+/* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
+ * later may have committed, whatever its last words: a pooler speaks for a server it has lost, too. */
 static int postgres_commit(struct sql_store *s, struct err *e)
 {
     struct postgres *p = of_sql(s);

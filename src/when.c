@@ -374,6 +374,22 @@ void span_format_rough(int64_t us, struct text *out)
         add_two_units(size, 0, out);
 }
 
+/* --- units ---------------------------------------------------------------------------------------- */
+
+const struct time_unit time_units[TIME_UNITS] = {
+    {US_PER_S, "s", "seconds"},
+    {US_PER_MS, "ms", "milliseconds"},
+    {1, "us", "microseconds"},
+};
+
+const struct time_unit *time_unit_of(int64_t us)
+{
+    for (size_t i = 0; i < TIME_UNITS; i++)
+        if (time_units[i].us == us)
+            return &time_units[i];
+    return NULL;
+}
+
 /* --- timestamps as text ------------------------------------------------------------------------
  * A cursor over bytes that need not end in NUL; every read checks the end first. */
 

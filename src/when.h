@@ -47,6 +47,15 @@ void span_format(int64_t us, struct text *out);
 /* "3.2s", "1m 12s", "48ms", "<1ms": a rounded duration for progress and tables. */
 void span_format_rough(int64_t us, struct text *out);
 
+/* --- what an integer may count since 1970 ------------------------------------------------------ */
+enum { TIME_UNITS = 3 };
+struct time_unit {
+    int64_t us;
+    const char *sign, *words; /* "ms", "milliseconds" */
+};
+extern const struct time_unit time_units[TIME_UNITS];
+const struct time_unit *time_unit_of(int64_t us); /* NULL: none */
+
 /* --- time zones ------------------------------------------------------------------------------- */
 struct zone;
 /* name: IANA ("Europe/Prague", "UTC"). Read from the system's zoneinfo (TZif v1 to v4, with the POSIX rule in
