@@ -12,26 +12,37 @@ const struct scheduler *work_exclusive(const struct work *w, const struct policy
     return NULL;
 }
 
+/* Why there can be no lease; NULL: there can. */
+static const char *obstacle(struct work *w, const char **ret_fix)
+{
+    const char *why = lease_obstacle(w->store, ret_fix);
+    if (!*why)
+        return NULL;
+    if (w->store->own.version < OWN_SINCE_LEASES)
+        return why;
+    return arena_printf(w->report->arena,
+                        "the lease of an exclusive scheduler needs a right that this user has not: %s", why);
+}
+
+/* Said of the scheduler, once for all its policies. */
 void work_lease_finding(struct work *w, const struct policy *p)
 {
-    const char *fix, *why = lease_obstacle(w->store, &fix);
-    if (!work_exclusive(w, p) || !*why)
+    const struct scheduler *s = work_exclusive(w, p);
+    const char *fix, *why = s ? obstacle(w, &fix) : NULL;
+    struct findings *f = &w->report->findings;
+    if (!why)
         return;
-    if (w->store->own.version < OWN_SINCE_LEASES)
-        findings_add(&w->report->findings, FINDING_ERROR, p->name, p->at, fix, "%s", why);
-    else
-        findings_add(&w->report->findings, FINDING_ERROR, p->name, p->at, fix,
-                     "the lease of an exclusive scheduler needs a right that this user has not: %s", why);
+    for (size_t i = 0; i < f->n; i++)
+        if (!f->list[i].policy && f->list[i].at.line == s->at.line)
+            return;
+    findings_add(f, FINDING_ERROR, NULL, s->at, fix, "scheduler '%s': %s", s->name, why);
 }
 
 /* Without leases nothing says that this sweeper is the only one. */
 static int refuse_without(struct work *w, struct report_policy *rp, const char *why, const char *fix)
 {
     struct err e = ERR_INIT;
-    bool lacks = w->store->own.version >= OWN_SINCE_LEASES;
-    err_set(&e, ERR_FINDINGS, "%s%s (%s)",
-            lacks ? "the lease of an exclusive scheduler needs a right that this user has not: " : "", why,
-            fix);
+    err_set(&e, ERR_FINDINGS, "%s (%s)", why, fix);
     work_policy_failed(w, rp, &e);
     rp->kind = OUTCOME_REFUSED;
     return -1;
@@ -48,8 +59,8 @@ static void copy_holder(struct work *w, const struct lease *l, struct report_pol
 int work_lease(struct work *w, struct report_policy *rp)
 {
     struct err e = ERR_INIT;
-    const char *fix, *why = lease_obstacle(w->store, &fix);
-    if (*why)
+    const char *fix, *why = obstacle(w, &fix);
+    if (why)
         return refuse_without(w, rp, why, fix);
     if (lease_take(w->lease, &e) == 0)
         return 0;

@@ -526,7 +526,7 @@ static void print(struct store *store, struct text *out)
     show_text(s, "BEGIN", out);
     if (d->own.lock)
         show_text(s, d->own.lock, out);
-    if (d->own.has_schema && store->own.schema[0])
+    if (d->own.has_schema && store->own_schema) /* else it is one that is there */
         show_text(s, "CREATE SCHEMA IF NOT EXISTS {schema}", out);
     show_text(s, version_table, out);
     for (size_t i = 0; i < COUNT_OF(steps); i++) {

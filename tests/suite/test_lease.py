@@ -171,7 +171,9 @@ class Without(Leases):
         self.left("a", 1, 2)
         self.left("c", 2)
         self.assertIn("run lapse install", self.sweep(LONG, "a", code=3).policy("a")["error"])
-        self.finding(self.check(LONG, code=3), "error", "lease", "run lapse install", policy="a")
+        found = self.check(LONG, code=3)
+        self.finding(found, "error", "scheduler 'one'", "lease", "run lapse install", policy=None)
+        self.assertEqual(sum("lease" in f["what"] for f in found.json["findings"]), 2, found)   # schedulers, not policies
         self.assertEqual(self.plan(LONG).policy("a")["rows"], 1)
 
     def test_of_an_earlier_version(self):
@@ -180,7 +182,7 @@ class Without(Leases):
         p = self.sweep(LONG, "a", "c", code=3)
         self.assertEqual((p.policy("a")["outcome"], p.policy("c")["outcome"]), ("refused", "done"))
         self.assertIn("run lapse install", p.policy("a")["error"])
-        self.finding(self.check(LONG, code=3), "error", "earlier version", policy="a")
+        self.finding(self.check(LONG, code=3), "error", "earlier version", policy=None)
         self.install()
         self.assertEqual(self.outcomes(LONG, "a"), {"a": "done"})
 

@@ -165,7 +165,7 @@ class Versions(Own):
     def test_an_upgrade(self):
         self.as_of_version_1()
         self.lapse(LIMITED, "pause", "s", code=0)
-        self.assertEqual(len(self.install(PLAIN, "--print").json["statements"]), {True: 7, False: 5}[self.on_postgres])
+        self.assertEqual(len(self.install(PLAIN, "--print").json["statements"]), {True: 6, False: 5}[self.on_postgres])
         self.assertEqual(self.install().json["from"], 1)
         self.assertEqual(self.own_tables(), OWN)
         self.assertEqual(self.sweep(LIMITED, code=6).policy("s")["outcome"], "paused", "what was kept is kept")
