@@ -576,9 +576,3 @@ void draft_free(struct draft *d)
     if (d)
         arena_free(d->arena);
 }
-
-void draft_free_p(struct draft **d)
-{
-    draft_free(*d);
-    *d = NULL;
-}

@@ -79,7 +79,6 @@ size_t draft_columns(const struct table *t, const struct column **ret);
  * in it already. */
 struct draft *draft_make(const struct facts *f, const struct draft_look *looks, instant now);
 void draft_free(struct draft *d);
-void draft_free_p(struct draft **d);
 /* The contract of one policy of the draft alone, for check. */
 int draft_contract(const struct draft_policy *p, struct contract **ret, struct err *e);
 /* One more thing to decide: a certain policy is not certain any more. Call draft_sort afterwards. */

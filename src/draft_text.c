@@ -246,28 +246,11 @@ static void put_unbounded(const struct draft *d, struct text *out)
 /* --- the file ----------------------------------------------------------------------------------------------
  */
 
-/* A DSN's secrets stand before an @ behind a colon, or behind the ? as a parameter; a parameter's name may be
- * written with %. Where it is not plain that there is none, there may be one. */
-static bool may_hold_secret(const char *dsn)
-{
-    const char *host = strstr(dsn, "://");
-    if (strncmp(dsn, "sqlite:", 7) == 0)
-        return false;
-    if (!host)
-        return true;
-    host += 3;
-    const char *at = strrchr(host, '@'), *query = strchr(host, '?');
-    if (at && memchr(host, ':', (size_t)(at - host)))
-        return true;
-    return query && (strcasestr(query, "pass") || strcasestr(query, "secret") || strchr(query, '%') ||
-                     strcasestr(query, "token") || strchr(query, '@'));
-}
-
 /* An address is bare where YAML reads nothing into it; of a path nobody minds quotes. */
 static void put_store(const char *dsn, struct text *out)
 {
     text_add(out, "store: ");
-    if (may_hold_secret(dsn) || !yaml_can_hold(dsn)) {
+    if (store_may_hold_secret(dsn) || !yaml_can_hold(dsn)) {
         text_add(out, "${LAPSE_STORE}  # from the environment: the address may hold a password\n");
         return;
     }

@@ -8,12 +8,13 @@
 static const struct {
     const char *scheme;          /* with its colon */
     const struct store_ops *ops; /* NULL: known, not part of this version */
+    bool file;                   /* a path follows, nothing else */
 } engines[] = {
-    {"sqlite:", &store_sqlite},
-    {"postgresql://", &store_postgres},
-    {"postgres://", &store_postgres},
-    {"mariadb://", NULL},
-    {"mysql://", NULL},
+    {"sqlite:", &store_sqlite, true},
+    {"postgresql://", &store_postgres, false},
+    {"postgres://", &store_postgres, false},
+    {"mariadb://", NULL, false},
+    {"mysql://", NULL, false},
 };
 
 int store_open(const char *dsn, bool reading, struct store **ret, struct err *e)
@@ -28,6 +29,24 @@ int store_open(const char *dsn, bool reading, struct store **ret, struct err *e)
         return engines[i].ops->open(dsn, reading, ret, e);
     }
     return err_set(e, ERR_USAGE, "store: the scheme is not known; there are sqlite:PATH and postgresql://…");
+}
+
+/* A DSN's secrets stand before an @ behind a colon, or behind the ? as a parameter; a parameter's name may be
+ * written with %. Where it is not plain that there is none, there may be one. */
+bool store_may_hold_secret(const char *dsn)
+{
+    const char *host = strstr(dsn, "://");
+    for (size_t i = 0; i < COUNT_OF(engines); i++)
+        if (engines[i].file && strncmp(dsn, engines[i].scheme, strlen(engines[i].scheme)) == 0)
+            return false;
+    if (!host)
+        return true;
+    host += 3;
+    const char *at = strrchr(host, '@'), *query = strchr(host, '?');
+    if (at && memchr(host, ':', (size_t)(at - host)))
+        return true;
+    return query && (strcasestr(query, "pass") || strcasestr(query, "secret") || strchr(query, '%') ||
+                     strcasestr(query, "token") || strchr(query, '@'));
 }
 
 void store_close(struct store *s)

@@ -198,6 +198,8 @@ struct store {
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */
 int store_open(const char *dsn, bool reading, struct store **ret, struct err *e);
+/* Whether a DSN may hold a password. */
+bool store_may_hold_secret(const char *dsn);
 void store_close(struct store *s);
 void store_close_p(struct store **s);
 extern const struct store_ops store_sqlite, store_postgres;
