@@ -101,6 +101,12 @@ LAPSE_PUBLIC struct lapse_report *lapse_ack(const struct lapse_contract *c, cons
 LAPSE_PUBLIC struct lapse_report *lapse_pause(const struct lapse_contract *c, const struct lapse_options *o);
 LAPSE_PUBLIC struct lapse_report *lapse_resume(const struct lapse_contract *c, const struct lapse_options *o);
 
+/* The schedulers: who holds a lease, the last and the next run; past runs. Both from the database, whether a
+ * daemon runs or not. */
+LAPSE_PUBLIC struct lapse_report *lapse_status(const struct lapse_contract *c, const struct lapse_options *o);
+LAPSE_PUBLIC struct lapse_report *lapse_history(const struct lapse_contract *c,
+                                                const struct lapse_options *o);
+
 /* A contract drafted from the tables of a database: the report's text is the file. Reads only. */
 LAPSE_PUBLIC struct lapse_report *lapse_draft(const char *dsn);
 
@@ -111,6 +117,62 @@ LAPSE_PUBLIC char *lapse_page(const struct lapse_contract *c, enum lapse_page_fo
 /* Whether the file o->page holds that page; else the report says where they differ, and how to refresh it. */
 LAPSE_PUBLIC struct lapse_report *lapse_page_check(const struct lapse_contract *c,
                                                    const struct lapse_options *o);
+
+/* --- the daemon ------------------------------------------------------------------------------------------
+ * Ticks every scheduler of a contract until it is asked to stop, each in a thread with a connection of its
+ * own. It opens no port and handles no signal: whoever runs it does, with what stands here. */
+struct lapse_daemon;
+
+enum lapse_level { LAPSE_DEBUG, LAPSE_INFO, LAPSE_WARN, LAPSE_ERROR };
+/* What a service manager wants to hear. */
+enum lapse_news { LAPSE_READY, LAPSE_RELOADING, LAPSE_STOPPING, LAPSE_ALIVE };
+enum lapse_request { LAPSE_RELOAD, LAPSE_STOP, LAPSE_STOP_NOW };
+
+struct lapse_daemon_options {
+    int observe;            /* say what is due, delete nothing: no connection that could write is opened */
+    int install;            /* lapse's own tables first, as soon as the database is there */
+    int watch;              /* read the contract again when its file changes */
+    int json;               /* log lines as JSON objects, else as text */
+    int colour;             /* text lines may have escape codes */
+    enum lapse_level level; /* the least that is said */
+    /* One line, without its end; from any thread, one at a time. */
+    void (*log)(void *context, enum lapse_level level, const char *line);
+    /* From the thread in lapse_daemon_run: at a change, and LAPSE_ALIVE at least every alive_us (0: never).
+     */
+    void (*news)(void *context, enum lapse_news news, const char *status);
+    int64_t alive_us;
+    void *context;
+};
+
+/* Reads the contract; the database is asked later. NULL: *ret_report says what is wrong. */
+LAPSE_PUBLIC struct lapse_daemon *lapse_daemon_new(const char *file, const struct lapse_daemon_options *o,
+                                                   struct lapse_report **ret_report);
+/* Returns when asked to stop: what the process should exit with. */
+LAPSE_PUBLIC enum lapse_exit lapse_daemon_run(struct lapse_daemon *d);
+/* From a signal handler or any thread. LAPSE_STOP: after the current batches. LAPSE_STOP_NOW: what is running
+ * is rolled back. */
+LAPSE_PUBLIC void lapse_daemon_ask(struct lapse_daemon *d, enum lapse_request request);
+LAPSE_PUBLIC void lapse_daemon_free(struct lapse_daemon *d);
+
+/* What it knows now, from any thread until lapse_daemon_free; free() the texts. */
+LAPSE_PUBLIC char *lapse_daemon_metrics(struct lapse_daemon *d);             /* as Prometheus reads them */
+LAPSE_PUBLIC int lapse_daemon_alive(struct lapse_daemon *d);                 /* its loop turns */
+LAPSE_PUBLIC int lapse_daemon_ready(struct lapse_daemon *d, char **ret_why); /* why not: one reason a line */
+LAPSE_PUBLIC char *lapse_daemon_status(struct lapse_daemon *d);   /* JSON: schedulers, as they stand */
+LAPSE_PUBLIC char *lapse_daemon_policies(struct lapse_daemon *d); /* JSON: policies and their last outcome */
+/* JSON: past runs from the database, the newest first; NULL: *ret_why says why not. scheduler NULL: all. */
+LAPSE_PUBLIC char *lapse_daemon_runs(struct lapse_daemon *d, const char *scheduler, int64_t most,
+                                     char **ret_why);
+/* Where the contract in force wants to be served; grows by one with every contract taken into force. The
+ * texts are free()d by the caller; listen NULL: nowhere. */
+struct lapse_serve {
+    unsigned long generation;
+    char *listen, *token_file;
+};
+LAPSE_PUBLIC void lapse_daemon_serve(struct lapse_daemon *d, struct lapse_serve *ret);
+/* A line of the daemon's log, for whoever serves it. */
+LAPSE_PUBLIC void lapse_daemon_say(struct lapse_daemon *d, enum lapse_level level, const char *event,
+                                   const char *message);
 
 /* The command that its JSON names; for reports of lapse_contract_load, which cannot know it. */
 LAPSE_PUBLIC void lapse_report_name(struct lapse_report *r, const char *command);

@@ -17,7 +17,7 @@ struct own_state {
                       */
     char lacks_lease[200]; /* the same for a lease */
 };
-enum { OWN_SINCE_LEASES = 2 }; /* the version that has leases */
+enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3 }; /* the versions that brought leases and the history */
 
 /* The fuse of a policy, as kept. */
 struct fuse_row {
@@ -54,6 +54,40 @@ struct lease_row {
     bool ends;       /* false: its end cannot be read; it does not expire */
     instant until;
 };
+
+/* A tick of a scheduler, or the part of a sweep that concerns one, as kept in the history. */
+struct run_row {
+    char id[40];           /* chosen by who runs it; never used again */
+    const char *scheduler; /* texts are borrowed, or live in the arena of run_rows */
+    const char *source;    /* "daemon" or "sweep" */
+    const char *owner;     /* "host:pid:random" */
+    instant started;       /* by the database's clock */
+    bool ended;            /* false: it is running, or nobody is left who could say */
+    instant ended_at;
+    const char *outcome; /* "running", then "done", "failed", "stopped", "budget", "paused", "fuse" … */
+    int64_t rows;        /* gone, of all tables; detached ones are not gone */
+    int64_t skipped, unknown, batches, errors;
+    const char *error;  /* the first; NULL: none */
+    const char *counts; /* JSON: rows gone by label and dependent table, as the log has them */
+};
+struct run_rows {
+    struct arena *arena; /* NULL: there are none */
+    struct run_row *list;
+    size_t n;
+};
+void run_rows_release(struct run_rows *r);
+
+/* The lease of a scheduler beside its name, for those who look at all of them. */
+struct lease_rows {
+    struct arena *arena;
+    struct {
+        const char *scheduler;
+        struct lease_row row;
+        bool expired; /* by the database's clock */
+    } * list;
+    size_t n;
+};
+void lease_rows_release(struct lease_rows *l);
 
 /* What a user must be allowed to do with a table. */
 enum { NEED_SELECT = 1, NEED_DELETE = 2, NEED_UPDATE = 4, NEED_INSERT = 8 };
@@ -105,6 +139,14 @@ struct own_ops {
     /* Free for the next one at once. A lease that is somebody else's is left alone. */
     int (*lease_drop)(struct store *s, const char *scheduler, const char *owner, int64_t token,
                       struct err *e);
+    int (*leases)(struct store *s, struct lease_rows *ret, struct err *e);
+
+    /* From OWN_SINCE_RUNS on. Writes the row of this id, new or again. */
+    int (*run_put)(struct store *s, const struct run_row *row, struct err *e);
+    /* The newest first, at most so many; of one scheduler, or of all (NULL). */
+    int (*runs)(struct store *s, const char *scheduler, int64_t most, struct run_rows *ret, struct err *e);
+    /* The newest of each scheduler; by the daemon only, or by whom ever. */
+    int (*last_runs)(struct store *s, bool daemon, struct run_rows *ret, struct err *e);
 };
 
 #endif

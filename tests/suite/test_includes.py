@@ -19,7 +19,7 @@ ORDER = [
     "condition",
     "rule",
     "contract",
-    "ticker",
+    "ticker beat",
     "facts bounded",
     "plan plan_*",
     "own",
@@ -27,14 +27,17 @@ ORDER = [
     "sql sql_* scan",
     "sqlstore sqlstore_* sqlown look",
     "store_* dialect_* catalog_*",
-    "fuse lease",
+    "fuse lease history",
     "check check_*",
     "draft draft_*",
     "sweep",
     "explain explain_*",
     "report report_*",
+    "event meter gauge",
+    "trouble",
     "page page_*",
     "lapse lapse_*",
+    "daemon daemon_*",
 ]
 ENGINES = ["sqlite", "postgres"]
 # What only one file may know: the databases' clients and the YAML library; JSON has a file for each part that speaks it.
