@@ -13,14 +13,14 @@
 #define TURN_MOST_US  (10 * US_PER_S) /* the loop turns at least so often … */
 #define TURN_LATE_US  (30 * US_PER_S) /* … and is taken for dead after so long */
 #define CLOCK_SLIP_US US_PER_S        /* a clock that was set by less is not spoken of */
-#define STOPS (1u << LAPSE_STOP | 1u << LAPSE_STOP_NOW)
+#define STOPS         (1u << LAPSE_STOP | 1u << LAPSE_STOP_NOW)
 
-struct clocks clocks_now(void)
+struct clocks daemon_clocks(void)
 {
     return (struct clocks){when_now(), when_boot_us()};
 }
 
-uint64_t chance(void)
+uint64_t daemon_chance(void)
 {
     uint64_t random;
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
@@ -29,7 +29,7 @@ uint64_t chance(void)
 }
 
 /* Async-signal-safe. A counter that is full wakes as well. */
-void wake_loop(struct lapse_daemon *d)
+void daemon_wake(struct lapse_daemon *d)
 {
     int before = errno;
     uint64_t one = 1;
@@ -40,7 +40,7 @@ void wake_loop(struct lapse_daemon *d)
 void lapse_daemon_ask(struct lapse_daemon *d, enum lapse_request request)
 {
     atomic_fetch_or(&d->asked, 1u << request);
-    wake_loop(d);
+    daemon_wake(d);
 }
 
 /* --- a daemon that does not run yet ----------------------------------------------------------------------
@@ -60,9 +60,9 @@ static struct lapse_daemon *make(const char *file, const struct lapse_daemon_opt
     atomic_store(&d->turned, when_monotonic_us());
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->log_lock, NULL);
-    cond_init(&d->prepare.wake);
-    cond_init(&d->stop.wake);
-    cond_init(&d->answered);
+    daemon_cond_init(&d->prepare.wake);
+    daemon_cond_init(&d->stop.wake);
+    daemon_cond_init(&d->answered);
     return d;
 }
 
@@ -136,7 +136,7 @@ static void show_next(struct worker *w)
 
 static void begin_beat(struct worker *w, struct clocks now)
 {
-    beat_begin(&w->beat, w->ticker, now, w->ran ? &w->ran_at : NULL, chance());
+    beat_begin(&w->beat, w->ticker, now, w->ran ? &w->ran_at : NULL, daemon_chance());
     w->begun = true;
     show_next(w);
 }
@@ -148,7 +148,7 @@ static void turn_beat(struct worker *w, struct clocks now)
         return;
     if (!w->begun)
         begin_beat(w, now);
-    if (!beat_turn(&w->beat, now, chance()))
+    if (!beat_turn(&w->beat, now, daemon_chance()))
         return;
     instant until;
     ticker_may_work(w->ticker, now.wall, &until);
@@ -162,7 +162,7 @@ static void end_tick(struct worker *w, struct clocks now)
         w->ran = true;
         w->ran_at = w->last.started;
     }
-    beat_end(&w->beat, now, w->last.lost, chance());
+    beat_end(&w->beat, now, w->last.lost, daemon_chance());
     show_next(w);
     worker_order_rest(w);
 }
@@ -187,7 +187,7 @@ static void reap(struct lapse_daemon *d)
 
 static void turn_workers(struct lapse_daemon *d)
 {
-    struct clocks now = clocks_now();
+    struct clocks now = daemon_clocks();
     pthread_mutex_lock(&d->lock);
     for (size_t i = 0; i < d->n_workers; i++) {
         if (d->workers[i]->finished)
@@ -211,7 +211,7 @@ static void take_runs(struct lapse_daemon *d)
                 w->ran = true;
                 w->ran_at = runs->list[k].started;
                 if (w->begun && !w->beat.working && !w->scheduler->run_on_start)
-                    begin_beat(w, clocks_now());
+                    begin_beat(w, daemon_clocks());
             }
     }
     run_rows_release(runs);
@@ -236,7 +236,7 @@ static void turn_prepare(struct lapse_daemon *d)
     p->again = false;
     pthread_mutex_unlock(&d->lock);
     if (prepare_start(d, false, &e) < 0)
-        remark(d, LEVEL_ERROR, "lapse's own tables are not installed: %s", e.text);
+        daemon_remark(d, LEVEL_ERROR, "lapse's own tables are not installed: %s", e.text);
 }
 
 /* --- the loop --------------------------------------------------------------------------------------------
@@ -302,8 +302,8 @@ static void set_timer(struct lapse_daemon *d)
         next = when_now() + 3600 * US_PER_S; /* a timer that is set, to hear of the clock */
     if (next < 1)
         next = 1; /* zero would stop it */
-    struct itimerspec at = {.it_value = {.tv_sec = (time_t)(next / US_PER_S),
-                                         .tv_nsec = (long)(next % US_PER_S * 1000)}};
+    struct itimerspec at = {
+        .it_value = {.tv_sec = (time_t)(next / US_PER_S), .tv_nsec = (long)(next % US_PER_S * 1000)}};
     timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL);
 }
 
@@ -330,7 +330,7 @@ static void wait_for_something(struct lapse_daemon *d, int64_t most_us)
 /* The beats notice by themselves; this is for people. */
 static void look_at_clock(struct lapse_daemon *d)
 {
-    struct clocks now = clocks_now(), before = d->seen;
+    struct clocks now = daemon_clocks(), before = d->seen;
     d->seen = now;
     int64_t by = (now.wall - before.wall) - (now.boot_us - before.boot_us);
     if (!before.boot_us || (by < CLOCK_SLIP_US && by > -CLOCK_SLIP_US))
@@ -340,7 +340,7 @@ static void look_at_clock(struct lapse_daemon *d)
     struct event *ev = event_new(EVENT_CLOCK_SET, NULL, now.wall);
     event_message(ev, "the clock was set %s by %s", by < 0 ? "back" : "forward", text_str(&words));
     event_span(ev, "by", by);
-    say(d, ev);
+    daemon_say(d, ev);
 }
 
 static void reload(struct lapse_daemon *d)
@@ -393,7 +393,7 @@ static void say_started(struct lapse_daemon *d)
     event_number(ev, "schedulers", (int64_t)d->n_workers);
     event_number(ev, "policies", (int64_t)d->terms->contract->n_policies);
     event_text(ev, "owner", d->owner);
-    say(d, ev);
+    daemon_say(d, ev);
 }
 
 static int begin(struct lapse_daemon *d, struct err *e)
@@ -428,7 +428,7 @@ enum lapse_exit lapse_daemon_run(struct lapse_daemon *d)
     if (begin(d, &e) == 0) {
         tell(d, LAPSE_READY);
     } else {
-        remark(d, LEVEL_ERROR, "%s", e.text);
+        daemon_remark(d, LEVEL_ERROR, "%s", e.text);
         d->prepare.exit = LAPSE_FAILED; /* no other thread writes to it now */
     }
     hear(d);
@@ -507,5 +507,5 @@ void lapse_daemon_say(struct lapse_daemon *d, enum lapse_level level, const char
     event_level(ev, (enum event_level)level);
     event_text(ev, "what", event);
     event_message(ev, "%s", message);
-    say(d, ev);
+    daemon_say(d, ev);
 }

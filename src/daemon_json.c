@@ -215,7 +215,7 @@ static bool take_turn(struct lapse_daemon *d)
     int64_t until = when_monotonic_us() + ASK_MOST_US;
     pthread_mutex_lock(&d->lock);
     while (d->asking && when_monotonic_us() < until)
-        cond_wait(&d->answered, &d->lock, until - when_monotonic_us());
+        daemon_cond_wait(&d->answered, &d->lock, until - when_monotonic_us());
     bool mine = !d->asking;
     d->asking = d->asking || mine;
     pthread_mutex_unlock(&d->lock);

@@ -1,7 +1,7 @@
 /* daemon_log: lines of the daemon, one at a time, no lower than the level that is wanted. */
 #include "daemon_parts.h"
 
-void say(struct lapse_daemon *d, struct event *ev)
+void daemon_say(struct lapse_daemon *d, struct event *ev)
 {
     AUTO(event_free_p) struct event *owned = ev;
     if (!owned || !d->options.log || (int)event_level_of(owned) < (int)d->options.level)
@@ -16,7 +16,7 @@ void say(struct lapse_daemon *d, struct event *ev)
     pthread_mutex_unlock(&d->log_lock);
 }
 
-void remark(struct lapse_daemon *d, enum event_level level, const char *format, ...)
+void daemon_remark(struct lapse_daemon *d, enum event_level level, const char *format, ...)
 {
     AUTO(text_release) struct text t = {0};
     va_list args;
@@ -26,5 +26,5 @@ void remark(struct lapse_daemon *d, enum event_level level, const char *format, 
     struct event *ev = event_new(EVENT_REMARK, NULL, when_now());
     event_level(ev, level);
     event_message(ev, "%s", text_str(&t));
-    say(d, ev);
+    daemon_say(d, ev);
 }

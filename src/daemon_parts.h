@@ -51,7 +51,7 @@ struct worker {
     /* Orders, under the lock; wake says that there is one. */
     pthread_cond_t wake;
     bool tick, rest, leave;
-    instant until;       /* of the tick */
+    instant until;            /* of the tick */
     struct terms *terms_next; /* to be worked under from the next tick on; NULL: as before */
 
     /* What came of them, under the lock. */
@@ -153,19 +153,19 @@ struct lapse_daemon {
 };
 
 /* daemon_log.c */
-void say(struct lapse_daemon *d, struct event *ev); /* frees it */
-void remark(struct lapse_daemon *d, enum event_level level, const char *format, ...) PRINTF(3, 4);
+void daemon_say(struct lapse_daemon *d, struct event *ev); /* frees it */
+void daemon_remark(struct lapse_daemon *d, enum event_level level, const char *format, ...) PRINTF(3, 4);
 
 /* daemon.c */
-void wake_loop(struct lapse_daemon *d);
-uint64_t chance(void);
-struct clocks clocks_now(void);
+void daemon_wake(struct lapse_daemon *d);
+uint64_t daemon_chance(void);
+struct clocks daemon_clocks(void);
 
 /* daemon_worker.c */
-int thread_start(pthread_t *ret, void *(*body)(void *), void *context); /* as pthread_create */
-void cond_init(pthread_cond_t *c);
+int daemon_thread(pthread_t *ret, void *(*body)(void *), void *context); /* as pthread_create */
+void daemon_cond_init(pthread_cond_t *c);
 /* Of a cond_init. The lock is held. */
-void cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, int64_t us);
+void daemon_cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, int64_t us);
 /* The rest is the loop's, with the lock held. */
 /* A worker that waits for orders. NULL: there is no thread to be had. */
 struct worker *worker_start(struct lapse_daemon *d, struct terms *t, const struct scheduler *s);
@@ -179,7 +179,6 @@ void worker_interrupt(struct worker *w); /* without the lock: it may ask the dat
 /* daemon_tell.c: what a tick's report means to everybody; in the worker's thread. */
 void tell_tick(struct worker *w, const struct report *r, instant started, bool led);
 void tell_lease(struct worker *w, bool led);
-const char *tick_outcome(const struct report *r);
 /* Of this policy, whatever contract it is of; the lock is held. NULL: it is gone. */
 struct policy_state *policy_state(struct lapse_daemon *d, const struct terms *t, const struct policy *p);
 

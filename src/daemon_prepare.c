@@ -46,7 +46,7 @@ static int install(struct lapse_daemon *d, struct contract *c, struct err *e)
     } else {
         struct event *ev = event_new(EVENT_INSTALLED, NULL, when_now());
         event_message(ev, "%s", r->report->words ? r->report->words : "lapse's own tables are installed");
-        say(d, ev);
+        daemon_say(d, ev);
     }
     lapse_report_free(r);
     return code;
@@ -65,7 +65,7 @@ static void pause_before_next(struct lapse_daemon *d, int64_t *us)
     struct prepare *p = &d->prepare;
     pthread_mutex_lock(&d->lock);
     if (!stopped(d))
-        cond_wait(&p->wake, &d->lock, *us / 2 + (int64_t)(chance() % (uint64_t)*us) / 2);
+        daemon_cond_wait(&p->wake, &d->lock, *us / 2 + (int64_t)(daemon_chance() % (uint64_t)*us) / 2);
     pthread_mutex_unlock(&d->lock);
     *us = *us * 2 < PAUSE_MOST_US ? *us * 2 : PAUSE_MOST_US;
 }
@@ -87,24 +87,25 @@ static void note_unreachable(struct lapse_daemon *d, const struct err *e)
     p->unreachable = true;
     if (!d->options.install && !p->stop)
         p->may_begin = true;
-    wake_loop(d);
+    daemon_wake(d);
     pthread_mutex_unlock(&d->lock);
     if (news)
-        remark(d, LEVEL_WARN, "the database is not there: %s; %s", e->text,
-               d->options.install ? "nothing is done before lapse's own tables are installed; trying again"
-                                  : "when schedulers last ran is not known yet; trying again");
+        daemon_remark(d, LEVEL_WARN, "the database is not there: %s; %s", e->text,
+                      d->options.install
+                          ? "nothing is done before lapse's own tables are installed; trying again"
+                          : "when schedulers last ran is not known yet; trying again");
 }
 
 static void note_exit(struct lapse_daemon *d, int code, const struct err *e)
 {
     bool first = d->prepare.first;
-    remark(d, LEVEL_ERROR, "lapse's own tables cannot be installed: %s", e->text);
+    daemon_remark(d, LEVEL_ERROR, "lapse's own tables cannot be installed: %s", e->text);
     pthread_mutex_lock(&d->lock);
     if (first)
         d->prepare.exit = code;
     else if (!d->prepare.stop)
         d->prepare.may_begin = true;
-    wake_loop(d);
+    daemon_wake(d);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -112,7 +113,8 @@ static void note_runs(struct lapse_daemon *d, struct answer_runs *a)
 {
     struct prepare *p = &d->prepare;
     if (!a->history && !d->options.observe)
-        remark(d, LEVEL_INFO, "no history is kept: lapse's own tables are not installed (run lapse install)");
+        daemon_remark(d, LEVEL_INFO,
+                      "no history is kept: lapse's own tables are not installed (run lapse install)");
     pthread_mutex_lock(&d->lock);
     p->unreachable = false;
     if (p->stop) {
@@ -121,7 +123,7 @@ static void note_runs(struct lapse_daemon *d, struct answer_runs *a)
         p->may_begin = p->runs_new = true;
         p->runs = a->runs;
     }
-    wake_loop(d);
+    daemon_wake(d);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -152,7 +154,7 @@ static bool try_runs(struct lapse_daemon *d)
         note_unreachable(d, &e);
         return false;
     }
-    remark(d, LEVEL_WARN, "when schedulers last ran is not known: %s", e.text);
+    daemon_remark(d, LEVEL_WARN, "when schedulers last ran is not known: %s", e.text);
     a.history = true; /* said already */
     note_runs(d, &a);
     return true;
@@ -170,7 +172,7 @@ static void *prepare(void *daemon)
     }
     pthread_mutex_lock(&d->lock);
     d->prepare.done = true;
-    wake_loop(d);
+    daemon_wake(d);
     pthread_mutex_unlock(&d->lock);
     return NULL;
 }
@@ -186,7 +188,7 @@ int prepare_start(struct lapse_daemon *d, bool first, struct err *e)
     p->first = first;
     p->terms = terms_take(d->terms);
     pthread_mutex_unlock(&d->lock);
-    if (thread_start(&p->thread, prepare, d) != 0) {
+    if (daemon_thread(&p->thread, prepare, d) != 0) {
         terms_drop(p->terms);
         p->terms = NULL;
         return err_set(e, ERR_SYSTEM, "no thread could be started: the limit of the system or of this user");

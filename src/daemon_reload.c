@@ -157,7 +157,7 @@ static void set_beat(struct worker *w, const struct post *p, bool anew)
     else if (w->begun && same)
         b->ticker = p->ticker;
     else if (w->begun)
-        beat_change(b, p->ticker, clocks_now(), last, chance());
+        beat_change(b, p->ticker, daemon_clocks(), last, daemon_chance());
 }
 
 static void take_post(struct worker *w, struct post *p, struct terms *t)
@@ -228,7 +228,7 @@ static void refuse(struct lapse_daemon *d, const struct mistakes *m, const struc
     event_message(ev, "the contract was read again and refused; the one before stays in force: %s", texts[0]);
     event_text(ev, "file", d->file);
     event_texts(ev, "mistakes", texts, m->n ? m->n : 1);
-    say(d, ev);
+    daemon_say(d, ev);
     pthread_mutex_lock(&d->lock);
     mem_free_p(&d->refused);
     d->refused = mem_strdup(texts[0]);
@@ -244,7 +244,7 @@ static void say_changes(struct lapse_daemon *d, const struct changes *c)
         event_message(ev, "the contract was read again: nothing changed");
     event_text(ev, "file", d->file);
     event_texts(ev, "changes", c->list, c->n);
-    say(d, ev);
+    daemon_say(d, ev);
 }
 
 void daemon_reload(struct lapse_daemon *d)

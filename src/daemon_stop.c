@@ -14,7 +14,7 @@ static void say_end(struct lapse_daemon *d, enum event_kind kind, enum event_lev
     struct event *ev = event_new(kind, NULL, when_now());
     event_level(ev, level);
     event_message(ev, "%s", words);
-    say(d, ev);
+    daemon_say(d, ev);
 }
 
 void stop_begin(struct lapse_daemon *d)
@@ -52,10 +52,10 @@ static void *interrupt_all(void *daemon)
             pthread_mutex_lock(&d->lock);
         }
         if (!all_left(d))
-            cond_wait(&d->stop.wake, &d->lock, INTERRUPT_US);
+            daemon_cond_wait(&d->stop.wake, &d->lock, INTERRUPT_US);
     }
     d->stop.interrupting = false;
-    wake_loop(d);
+    daemon_wake(d);
     pthread_mutex_unlock(&d->lock);
     return NULL;
 }
@@ -67,7 +67,7 @@ void stop_at_once(struct lapse_daemon *d)
     say_end(d, EVENT_STOPPING, LEVEL_WARN, "stopping at once: what runs is rolled back");
     d->stop.give_up_us = when_monotonic_us() + GIVE_UP_US;
     d->stop.interrupting = true;
-    d->stop.started = thread_start(&d->stop.thread, interrupt_all, d) == 0;
+    d->stop.started = daemon_thread(&d->stop.thread, interrupt_all, d) == 0;
     if (!d->stop.started)
         d->stop.interrupting = false; /* then they end after their batches, or are left behind */
 }

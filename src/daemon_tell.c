@@ -25,10 +25,11 @@ void tell_lease(struct worker *w, bool led)
     if (leads == led)
         return;
     struct event *ev = event_new(leads ? EVENT_LEASE_TAKEN : EVENT_LEASE_LOST, w->name, when_now());
-    event_message(ev, leads ? "this process leads: it holds the lease of '%s'"
-                            : "the lease of '%s' was lost: another process may have it",
+    event_message(ev,
+                  leads ? "this process leads: it holds the lease of '%s'"
+                        : "the lease of '%s' was lost: another process may have it",
                   w->name);
-    say(d, ev);
+    daemon_say(d, ev);
     meter_set(d->meter, METRIC_LEASE_HELD, (const char *[]){w->name}, leads);
     pthread_mutex_lock(&d->lock);
     w->leads = leads;
@@ -46,7 +47,7 @@ static void tell_held(struct worker *w, const struct report *r, instant at)
     struct event *ev = event_new(EVENT_HELD_ELSEWHERE, w->name, at);
     event_message(ev, "another process holds the lease and does the work");
     event_text(ev, "holder", owner);
-    say(w->daemon, ev);
+    daemon_say(w->daemon, ev);
 }
 
 static void tell_brake(struct worker *w, const struct report *r, instant at)
@@ -63,7 +64,21 @@ static void tell_brake(struct worker *w, const struct report *r, instant at)
     struct event *ev = event_new(EVENT_PAUSED, w->name, at);
     event_message(ev, "%s", why ? why : "a brake is on");
     event_text(ev, "policies", text_str(&names));
-    say(w->daemon, ev);
+    daemon_say(w->daemon, ev);
+}
+
+/* The gravest of its policies'; of one that has none, what became of it as a whole. */
+static const char *tick_outcome(const struct report *r)
+{
+    static const enum outcome_kind gravest[] = {OUTCOME_FAILED,  OUTCOME_FUSE,   OUTCOME_REFUSED,
+                                                OUTCOME_STOPPED, OUTCOME_PAUSED, OUTCOME_HELD};
+    if (r->exit == LAPSE_UNREACHABLE)
+        return "unreachable";
+    for (size_t g = 0; g < COUNT_OF(gravest); g++)
+        for (size_t i = 0; i < r->n_policies; i++)
+            if (r->policies[i].kind == gravest[g])
+                return outcome_name(gravest[g]);
+    return r->error ? "failed" : "done";
 }
 
 /* --- the status ------------------------------------------------------------------------------------------
@@ -133,7 +148,7 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
 
 static void say_event(void *daemon, struct event *ev)
 {
-    say(daemon, ev);
+    daemon_say(daemon, ev);
 }
 
 void tell_tick(struct worker *w, const struct report *r, instant started, bool led)
@@ -144,7 +159,7 @@ void tell_tick(struct worker *w, const struct report *r, instant started, bool l
     tell_lease(w, led);
     tell_held(w, r, at);
     tell_brake(w, r, at);
-    say(d, event_of_tick(r, w->name, at));
+    daemon_say(d, event_of_tick(r, w->name, at));
     size_t errors = troubles_of_tick(w->troubles, r, at, say_event, d);
     meter_tick(d->meter, r, w->name);
     meter_add(d->meter, METRIC_TICK_ERRORS, labels, (double)errors);

@@ -77,7 +77,7 @@ static void tick(struct worker *w)
     report_free(r);
     pthread_mutex_lock(&d->lock);
     w->finished = true;
-    wake_loop(d);
+    daemon_wake(d);
 }
 
 static void rest(struct worker *w)
@@ -107,7 +107,7 @@ static void wait_for_orders(struct worker *w)
     }
     pthread_mutex_lock(&w->daemon->lock);
     if (!has_orders(w))
-        cond_wait(&w->wake, &w->daemon->lock, us);
+        daemon_cond_wait(&w->wake, &w->daemon->lock, us);
 }
 
 static void obey(struct worker *w)
@@ -137,7 +137,7 @@ static void *work(void *worker)
         pthread_mutex_lock(&d->lock);
     } while (!w->leave);
     w->left = true;
-    wake_loop(d);
+    daemon_wake(d);
     pthread_mutex_unlock(&d->lock);
     return NULL;
 }
@@ -145,7 +145,7 @@ static void *work(void *worker)
 /* --- for the loop ----------------------------------------------------------------------------------------
  */
 
-int thread_start(pthread_t *ret, void *(*body)(void *), void *context)
+int daemon_thread(pthread_t *ret, void *(*body)(void *), void *context)
 {
     sigset_t all, old;
     pthread_attr_t attr;
@@ -160,7 +160,7 @@ int thread_start(pthread_t *ret, void *(*body)(void *), void *context)
 }
 
 /* Waits are by a clock that nobody sets. */
-void cond_init(pthread_cond_t *c)
+void daemon_cond_init(pthread_cond_t *c)
 {
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -169,7 +169,7 @@ void cond_init(pthread_cond_t *c)
     pthread_condattr_destroy(&attr);
 }
 
-void cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, int64_t us)
+void daemon_cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, int64_t us)
 {
     int64_t at;
     if (!add_i64(when_monotonic_us(), us, &at)) {
@@ -188,8 +188,8 @@ struct worker *worker_start(struct lapse_daemon *d, struct terms *t, const struc
     w->held = terms_take(t);
     w->troubles = troubles_new(s->name);
     pthread_mutex_init(&w->hand_lock, NULL);
-    cond_init(&w->wake);
-    if (thread_start(&w->thread, work, w) == 0)
+    daemon_cond_init(&w->wake);
+    if (daemon_thread(&w->thread, work, w) == 0)
         return w;
     worker_free(w);
     return NULL;

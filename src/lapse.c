@@ -27,7 +27,7 @@ struct lapse_report *boxed(struct report *r)
 /* --- contracts -------------------------------------------------------------------------------------------
  */
 
-static struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
+struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
 {
     struct report *r = report_new(m->n ? REPORT_MISTAKES : REPORT_ERROR, NULL);
     r->file = arena_strdup(r->arena, path);
