@@ -116,7 +116,8 @@ static int choice(const char *option, const char *word, const char *const *words
 
 static int log_options(const struct call *call, struct lapse_daemon_options *o)
 {
-    static const char *const formats[] = {"text", "json"}, *const levels[] = {"debug", "info", "warn", "error"};
+    static const char *const formats[] = {"text", "json"}, *const levels[] = {"debug", "info", "warn",
+                                                                              "error"};
     struct terminal terminal = terminal_of(stderr);
     int format = isatty(STDERR_FILENO) ? 0 : 1, level = LAPSE_INFO;
     if (call->log_format)

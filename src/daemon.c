@@ -61,7 +61,6 @@ static struct lapse_daemon *make(const char *file, const struct lapse_daemon_opt
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->log_lock, NULL);
     daemon_cond_init(&d->prepare.wake);
-    daemon_cond_init(&d->stop.wake);
     daemon_cond_init(&d->answered);
     return d;
 }
@@ -115,7 +114,6 @@ void lapse_daemon_free(struct lapse_daemon *d)
     mem_free_p(&d->refused);
     mem_free_p(&d->file);
     pthread_cond_destroy(&d->prepare.wake);
-    pthread_cond_destroy(&d->stop.wake);
     pthread_cond_destroy(&d->answered);
     pthread_mutex_destroy(&d->log_lock);
     pthread_mutex_destroy(&d->lock);
@@ -194,8 +192,7 @@ static void turn_workers(struct lapse_daemon *d)
             end_tick(d->workers[i], now);
         turn_beat(d->workers[i], now);
     }
-    if (!stop_interrupts(d))
-        reap(d);
+    reap(d);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -67,9 +67,7 @@ struct worker {
     struct terms *held; /* what hand works under */
     struct troubles *troubles;
     char *said_lease, *said_brake; /* who holds the lease, what is paused, as last said */
-
-    pthread_mutex_t hand_lock; /* held while hand comes and goes, and by who interrupts it */
-    struct hand *hand;
+    struct hand *hand;             /* comes and goes under the lock, for worker_interrupt */
 };
 
 /* What became of a policy, for those who ask. */
@@ -139,14 +137,9 @@ struct lapse_daemon {
     /* The loop's own. */
     struct watch watch;
     struct clocks seen;
-    int64_t told_us; /* when LAPSE_ALIVE was last said */
-    struct {
-        pthread_t thread;
-        bool started, interrupting; /* interrupting: under the lock */
-        int64_t give_up_us;         /* by the monotonic clock; 0: it waits as long as it takes */
-        pthread_cond_t wake;
-    } stop;
-    bool abandoned; /* threads were left behind: nothing of this may be freed */
+    int64_t told_us;    /* when LAPSE_ALIVE was last said */
+    int64_t give_up_us; /* waiting for the end, by the monotonic clock; 0: it takes as long as it takes */
+    bool abandoned;     /* threads were left behind: nothing of this may be freed */
 
     bool asking; /* a question to the history, one at a time; under the lock */
     pthread_cond_t answered;
@@ -173,8 +166,8 @@ void worker_order_tick(struct worker *w, instant until);
 void worker_order_rest(struct worker *w);
 void worker_order_terms(struct worker *w, struct terms *t);
 void worker_order_leave(struct worker *w);
-void worker_free(struct worker *w);      /* whose thread was joined */
-void worker_interrupt(struct worker *w); /* without the lock: it may ask the database */
+void worker_free(struct worker *w); /* whose thread was joined */
+void worker_interrupt(struct worker *w);
 
 /* daemon_tell.c: what a tick's report means to everybody; in the worker's thread. */
 void tell_tick(struct worker *w, const struct report *r, instant started, bool led);
@@ -209,7 +202,6 @@ void prepare_join(struct lapse_daemon *d);
 /* daemon_stop.c: the loop's. */
 void stop_begin(struct lapse_daemon *d);
 void stop_at_once(struct lapse_daemon *d);
-bool stop_interrupts(struct lapse_daemon *d); /* workers are still looked at; the lock is held */
 int64_t stop_wait_us(const struct lapse_daemon *d, int64_t most_us);
 bool stop_is_over(struct lapse_daemon *d);
 enum lapse_exit stop_end(struct lapse_daemon *d);

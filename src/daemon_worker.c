@@ -11,9 +11,10 @@ enum { STACK_SIZE = 256 * 1024 };
 
 static void set_hand(struct worker *w, struct hand *h)
 {
-    pthread_mutex_lock(&w->hand_lock);
+    pthread_mutex_lock(&w->daemon->lock);
     w->hand = h;
-    pthread_mutex_unlock(&w->hand_lock);
+    w->leads = w->leads && h;
+    pthread_mutex_unlock(&w->daemon->lock);
 }
 
 /* Hands the lease over and closes the connection. hand_free asks the database, so nobody may wait for it: the
@@ -23,9 +24,6 @@ static void let_go(struct worker *w)
     struct hand *h = w->hand;
     set_hand(w, NULL);
     hand_free(h);
-    pthread_mutex_lock(&w->daemon->lock);
-    w->leads = false;
-    pthread_mutex_unlock(&w->daemon->lock);
     meter_set(w->daemon->meter, METRIC_LEASE_HELD, (const char *[]){w->name}, 0);
 }
 
@@ -187,7 +185,6 @@ struct worker *worker_start(struct lapse_daemon *d, struct terms *t, const struc
     w->name = mem_strdup(s->name);
     w->held = terms_take(t);
     w->troubles = troubles_new(s->name);
-    pthread_mutex_init(&w->hand_lock, NULL);
     daemon_cond_init(&w->wake);
     if (daemon_thread(&w->thread, work, w) == 0)
         return w;
@@ -204,7 +201,6 @@ void worker_free(struct worker *w)
     terms_drop(w->terms_next);
     terms_drop(w->held);
     troubles_free(w->troubles);
-    pthread_mutex_destroy(&w->hand_lock);
     pthread_cond_destroy(&w->wake);
     mem_free_p(&w->error);
     mem_free_p(&w->said_lease);
@@ -242,8 +238,6 @@ void worker_order_leave(struct worker *w)
 
 void worker_interrupt(struct worker *w)
 {
-    pthread_mutex_lock(&w->hand_lock);
     if (w->hand)
         hand_interrupt(w->hand);
-    pthread_mutex_unlock(&w->hand_lock);
 }
