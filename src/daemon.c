@@ -165,7 +165,7 @@ static void end_tick(struct worker *w, struct clocks now)
     worker_order_rest(w);
 }
 
-/* Joins the threads that have left; they end without waiting for anything. */
+/* Joins the threads that have left: they end without waiting for anything, not even the lock. */
 static void reap(struct lapse_daemon *d)
 {
     size_t n = 0;
@@ -175,9 +175,7 @@ static void reap(struct lapse_daemon *d)
             d->workers[n++] = w;
             continue;
         }
-        pthread_mutex_unlock(&d->lock);
         pthread_join(w->thread, NULL);
-        pthread_mutex_lock(&d->lock);
         worker_free(w);
     }
     d->n_workers = n;
