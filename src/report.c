@@ -58,7 +58,7 @@ static const struct table_name *written_as(const struct plan *p, const struct be
     for (size_t i = 0; i < b->n_with && !found; i++) {
         struct below deeper = below_with(&b->with[i]);
         found = facts_table(p->facts, &b->with[i].ref.table) == t ? &b->with[i].ref.table
-                                                                   : written_as(p, &deeper, t);
+                                                                  : written_as(p, &deeper, t);
     }
     return found;
 }

@@ -105,7 +105,7 @@ struct report_policy *report_add_policy(struct report *r, const struct policy *p
 void report_add_fact(struct report *r, struct report_fact fact); /* its texts must live in the arena */
 
 /* What both ways of showing it need. */
-int64_t report_rows(const struct report_policy *p);                           /* of the policy's own table */
+int64_t report_rows(const struct report_policy *p); /* of the policy's own table */
 /* What metrics, logs and the history call the rows of one slot: the policy's label, and for rows that went
  * along their table's name as the contract writes it. */
 const char *report_label(const struct report_policy *p, size_t slot);
