@@ -500,7 +500,7 @@ void lapse_daemon_say(struct lapse_daemon *d, enum lapse_level level, const char
 {
     struct event *ev = event_new(EVENT_REMARK, NULL, when_now());
     event_level(ev, (enum event_level)level);
-    event_text(ev, "what", event);
+    event_rename(ev, event);
     event_message(ev, "%s", message);
     daemon_say(d, ev);
 }

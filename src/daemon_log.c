@@ -1,19 +1,25 @@
 /* daemon_log: lines of the daemon, one at a time, no lower than the level that is wanted. */
 #include "daemon_parts.h"
 
-void daemon_say(struct lapse_daemon *d, struct event *ev)
+void daemon_say_lent(void *daemon, const struct event *ev)
 {
-    AUTO(event_free_p) struct event *owned = ev;
-    if (!owned || !d->options.log || (int)event_level_of(owned) < (int)d->options.level)
+    struct lapse_daemon *d = daemon;
+    if (!d->options.log || (int)event_level_of(ev) < (int)d->options.level)
         return;
     AUTO(text_release) struct text line = {0};
     if (d->options.json)
-        event_print_json(owned, &line);
+        event_print_json(ev, &line);
     else
-        event_print_text(owned, d->options.colour, &line);
+        event_print_text(ev, d->options.colour, &line);
     pthread_mutex_lock(&d->log_lock);
-    d->options.log(d->options.context, (enum lapse_level)event_level_of(owned), text_str(&line));
+    d->options.log(d->options.context, (enum lapse_level)event_level_of(ev), text_str(&line));
     pthread_mutex_unlock(&d->log_lock);
+}
+
+void daemon_say(struct lapse_daemon *d, struct event *ev)
+{
+    daemon_say_lent(d, ev);
+    event_free(ev);
 }
 
 void daemon_remark(struct lapse_daemon *d, enum event_level level, const char *format, ...)

@@ -146,6 +146,7 @@ struct lapse_daemon {
 };
 
 /* daemon_log.c */
+event_say daemon_say_lent;
 void daemon_say(struct lapse_daemon *d, struct event *ev); /* frees it */
 void daemon_remark(struct lapse_daemon *d, enum event_level level, const char *format, ...) PRINTF(3, 4);
 

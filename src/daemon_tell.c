@@ -146,11 +146,6 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
 /* --- all of it -------------------------------------------------------------------------------------------
  */
 
-static void say_event(void *daemon, struct event *ev)
-{
-    daemon_say(daemon, ev);
-}
-
 void tell_tick(struct worker *w, const struct report *r, instant started, bool led)
 {
     struct lapse_daemon *d = w->daemon;
@@ -159,8 +154,8 @@ void tell_tick(struct worker *w, const struct report *r, instant started, bool l
     tell_lease(w, led);
     tell_held(w, r, at);
     tell_brake(w, r, at);
-    daemon_say(d, event_of_tick(r, w->name, at));
-    size_t errors = troubles_of_tick(w->troubles, r, at, say_event, d);
+    events_of_tick(r, w->name, at, daemon_say_lent, d);
+    size_t errors = troubles_of_tick(w->troubles, r, at, daemon_say_lent, d);
     meter_tick(d->meter, r, w->name);
     meter_add(d->meter, METRIC_TICK_ERRORS, labels, (double)errors);
     if (!errors && r->exit == LAPSE_DONE && !*(w->said_lease ? w->said_lease : ""))

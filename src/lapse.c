@@ -110,6 +110,7 @@ void work_fail(struct work *w, const struct err *e)
 {
     w->report->error = arena_strdup(w->report->arena, e->text);
     w->report->exit = exit_of(e);
+    w->report->unreachable = w->report->exit == LAPSE_UNREACHABLE;
 }
 
 static int check_names(const struct work *w, struct err *e)
@@ -287,6 +288,7 @@ void work_policy_failed(struct work *w, struct report_policy *rp, const struct e
     rp->kind = e->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_FAILED;
     rp->error = arena_strdup(w->report->arena, e->text);
     int code = exit_of(e);
+    rp->unreachable = code == LAPSE_UNREACHABLE;
     /* What is graver stays: the database gone, a failure, a fuse, a refusal, a stop. */
     static const int graver[] = {LAPSE_UNREACHABLE, LAPSE_FAILED,  LAPSE_FUSE,
                                  LAPSE_FINDINGS,    LAPSE_STOPPED, LAPSE_DONE};

@@ -33,7 +33,7 @@ ORDER = [
     "sweep",
     "explain explain_*",
     "report report_*",
-    "event meter gauge",
+    "event event_* meter gauge",
     "trouble",
     "page page_*",
     "lapse lapse_*",
