@@ -30,12 +30,14 @@ SERVE = "serve: { listen: 127.0.0.1:0 }\n"
 FIXED = {"time", "level", "event", "scheduler", "message"}
 
 
+BUILDS = {"LAPSE_BUILD_PLAIN": "build", "LAPSE_BUILD_TSAN": "build-tsan"}
+
+
 def built(name):
-    """The program of another build than the one under test: `build-tsan`, `build`. tests/run says where it is."""
-    where = os.environ.get("LAPSE_" + name.replace("-", "_").upper(), ROOT / name)
-    path = Path(where) / "lapse"
+    """The program of another build than the one under test. make test says where they are."""
+    path = Path(os.environ.get(name, ROOT / BUILDS[name])) / "lapse"
     if not path.is_file():
-        raise AssertionError(f"{path} is not built: make test does, or make all threads")
+        raise AssertionError(f"{path} is not there: run make all threads")
     return str(path)
 
 
