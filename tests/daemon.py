@@ -14,15 +14,14 @@ import json
 import os
 import re
 import resource
-import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
+from signal import SIGCONT, SIGKILL, SIGTERM
 
 import jsonschema
 
-import harness
 from harness import ROOT, Result, _SANITIZER, _environment, at_end, contract_file, folder, program
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "docs" / "log.schema.json").read_text()))
@@ -227,22 +226,22 @@ class Daemon:
         beside.write_text(text)
         beside.rename(self.contract)
 
-    def kill(self, number=signal.SIGKILL):
+    def kill(self, number=SIGKILL):
         """It dies of this, and is not asked how."""
         if self.running():
-            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(SIGCONT)
             self.process.send_signal(number)
         self.process.wait(20)
         self._stopped = True
         for r in self._readers:
             r.join(5)
 
-    def stop(self, number=signal.SIGTERM, timeout=60, code=None):
+    def stop(self, number=SIGTERM, timeout=60, code=None):
         """An orderly end: exit 0, nothing of a sanitizer, a log that is as it should be. Idempotent."""
         if self._stopped:
             return self
         self._stopped = True
-        self.signal(signal.SIGCONT)
+        self.signal(SIGCONT)
         self.signal(number)
         try:
             self.process.wait(timeout)
