@@ -124,8 +124,9 @@ class Daemon:
                 else:
                     entry = json.loads(text)
                     self.lines.append(entry)
-                    if entry["event"] == "lapse.serving" and "listen" in entry:
-                        self.port = int(entry["listen"].rsplit(":", 1)[1])
+                    where = entry["event"] == "lapse.serving" and re.search(r"http://[^/ ]*:(\d+)/", entry["message"])
+                    if where:
+                        self.port = int(where[1])
                 self._more.notify_all()
 
     # --- what it says
