@@ -238,12 +238,14 @@ class Daemon:
             r.join(5)
 
     def stop(self, number=SIGTERM, timeout=60, code=None):
-        """An orderly end: exit 0, nothing of a sanitizer, a log that is as it should be. Idempotent."""
+        """An orderly end: exit 0, nothing of a sanitizer, a log that is as it should be. Idempotent. number 0: it was
+        asked to stop already."""
         if self._stopped:
             return self
         self._stopped = True
-        self.signal(SIGCONT)
-        self.signal(number)
+        if number:
+            self.signal(SIGCONT)
+            self.signal(number)
         try:
             self.process.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -1,10 +1,12 @@
 """The unit file: what systemd itself says of it, and that it is installed for the program that is installed."""
 import os
 import re
+import signal
 import subprocess
 import unittest
 from pathlib import Path
 
+from daemon import Daemon, built, eventually
 from harness import *
 
 UNIT = ROOT / "packaging" / "lapse.service"
@@ -72,3 +74,66 @@ class Unit(unittest.TestCase):
         self.assertEqual(made.read_text().replace(f"{where}/bin/lapse", "/usr/bin/lapse"), UNIT.read_text())
         code, text = said("meson", "introspect", "--installed", str(build))
         self.assertRegex(text, r'lapse\.service": "[^"]*/systemd/system/lapse\.service"')
+
+
+def group(name):
+    """The system calls of a group of systemd's, with those of the groups in it."""
+    code, text = said("systemd-analyze", "syscall-filter", "--no-pager", name)
+    assert code == 0, text
+    found = set()
+    for word in re.findall(r"^ {4}(\S+)", text, re.M):
+        if word.startswith("@"):
+            found |= group(word)
+        elif word != "#":
+            found.add(word)
+    return found
+
+
+@every_engine
+class Calls(Case):
+    """The daemon really runs under the restrictions of its unit: it makes no call that they forbid."""
+    CONTRACT = """
+        schedulers: { main: { every: 100ms }, mine: { every: 100ms, exclusive: true, lease: 1s } }
+        policies:
+          a: { scheduler: main, table: a, expires: at_ms }
+          b: { scheduler: mine, table: b, expires: at_ms }
+        """
+
+    def allowed(self):
+        has = settings(UNIT)["SystemCallFilter"]
+        yes, no = has[0].split(), has[1].removeprefix("~").split()
+        calls = set().union(*map(group, yes)) - set().union(*map(group, no))
+        self.assertGreater(len(calls), 100)
+        self.assertNotIn("mount", calls)
+        return calls
+
+    def test_what_it_calls(self):
+        for t in "ab":
+            self.given(f"create table {t} (id integer primary key, at_ms bigint); create index {t}_at on {t}(at_ms)")
+            self.insert(f"{t}(id, at_ms)", (1, 1), (2, 1))
+        self.lapse(self.CONTRACT, "install", code=0)
+        trace = new_path("trace")
+        d = Daemon(self.db, self.CONTRACT, "--watch", binary=built("LAPSE_BUILD_PLAIN"),
+                   wrap=("strace", "-f", "-qq", "--seccomp-bpf", "-o", str(trace)))
+        for t in "ab":
+            eventually(lambda: not self.ids(t), 60, words=lambda: str(d))
+        d.http("/metrics")
+        d.http("/api/runs")
+        child = int(Path(f"/proc/{d.pid}/task/{d.pid}/children").read_text().split()[0])
+        os.kill(child, signal.SIGHUP)
+        d.wait_for("contract_reloaded", 60)
+        os.kill(child, signal.SIGTERM)
+        d.stop(0)
+        lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines()]
+        calls = {m[1] for line in lines if (m := re.match(r"(\w+)\(", line))}
+        self.assertGreater(len(calls), 30)
+        # SQLite gives a journal its file's owner if it may: root may, the service may not
+        forbidden = calls - self.allowed() - {"execve"} - ({"fchown"} if os.getuid() == 0 else set())
+        self.assertEqual(forbidden, set(), [line for line in lines if line.split("(")[0] in forbidden][:5])
+        self.assertEqual([x for x in lines if "PROT_EXEC" in x and "PROT_WRITE" in x], [])
+        families = {m[1] for x in lines if (m := re.match(r"socket\((\w+),", x))}
+        # the resolver asks which addresses the machine has, and does without an answer
+        self.assertLessEqual(families - {"AF_NETLINK"}, set(settings(UNIT)["RestrictAddressFamilies"][0].split()))
+        written = {m[1] for x in lines if (m := re.search(r'^open(?:at)?\(.*?"([^"]+)", [^)]*(?:O_WRONLY|O_RDWR|O_CREAT)', x))}
+        place = str(getattr(self.db, "path", "/nowhere"))
+        self.assertEqual({w for w in written if not w.startswith(place)} - {"/dev/null", "/dev/tty"}, set())
