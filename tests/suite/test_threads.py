@@ -101,7 +101,7 @@ class Threads(Busy):
         time.sleep(0.3)
         d.signal(signal.SIGTERM)
         d.signal(signal.SIGINT)
-        d.stop(timeout=20)
+        d.stop(0, timeout=20)
 
 
 class Memory(Busy, SqliteTest):
