@@ -1,11 +1,10 @@
 """Many daemons on one database, and daemons that are killed or frozen at work."""
-import contextlib
 import json
 import random
 import signal
-import sqlite3
 import time
 
+import freeze
 from daemon_case import *
 from proxy import Proxy
 
@@ -248,6 +247,58 @@ class FrozenInABatch(Many, PostgresTest):
 
     def test_at_the_commit(self):
         self.frozen_before(lambda s, batch: s.sql.startswith("COMMIT") and any(b.startswith("DELETE") for b in batch))
+
+
+class FrozenAtWork(Many, SqliteTest):
+    """SQLite: a takeover waits for the file lock, if the frozen one has it."""
+    contract = EXCLUSIVE.replace("BATCH", "10")
+    ROWS = 3000
+
+    def at_work(self):
+        """A leader in the middle of its work, and another that would like to lead."""
+        a = self.daemon(self.contract)
+        a.wait_for("lease_taken")
+        b = self.daemon(self.contract)
+        b.wait_for("lease_held_elsewhere")
+        self.stay = self.fill(self.ROWS)
+        eventually(lambda: self.due() < self.ROWS, every=0.002, words=lambda: str(a))
+        return a, b
+
+    def finished(self, a, b):
+        self.assertEqual(self.half_done(), [])
+        eventually(lambda: self.counted(a, b) == (self.ROWS, 2 * self.ROWS), 20,
+                   words=lambda: f"{self.counted(a, b)}\n{a}\n{b}")
+        self.left("job", *self.stay)
+        a.stop()
+        b.stop()
+
+    def test_between_two_batches(self):
+        a, b = self.at_work()
+        freeze.between_batches(self, a)
+        b.wait_for("lease_taken", 20)
+        self.swept(b)
+        b.signal(signal.SIGSTOP)
+        self.db.execute("update lapse_lease set expires_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')")
+        due = self.fill(20)
+        a.signal(signal.SIGCONT)
+        a.wait_for("lease_lost", 20)
+        time.sleep(1)
+        self.assertEqual(self.due(), 20, "the woken one deletes nothing under the old token")
+        b.signal(signal.SIGCONT)
+        self.swept(b)
+        self.stay += due
+        self.ROWS += 20
+        self.finished(a, b)
+
+    def test_in_a_batch(self):
+        a, b = self.at_work()
+        freeze.in_a_batch(self, a)
+        here = self.due()
+        time.sleep(LEASE_MS / 1000 + 1)
+        self.assertEqual(self.due(), here, "the file is locked")
+        a.signal(signal.SIGCONT)
+        self.swept(a, b)
+        self.finished(a, b)
 
 
 @every_engine
