@@ -260,7 +260,7 @@ static void copy_names(struct work *w, struct report_policy *rp, const struct pl
     rp->gone = arena_alloc(a, p->n_slots * sizeof(*rp->gone));
     for (size_t i = 0; i < p->n_slots; i++) {
         rp->tables[i] = arena_strdup(a, p->slots[i]->print);
-        rp->labels[i] = report_plan_label(a, p, i);
+        rp->labels[i] = plan_label(p, i, a);
     }
     rp->n_detach_tables = p->n_detach_slots;
     rp->detach_tables = arena_alloc(a, p->n_detach_slots * sizeof(*rp->detach_tables));

@@ -51,30 +51,6 @@ const char *report_label(const struct report_policy *p, size_t slot)
     return p->labels ? p->labels[slot] : p->tables[slot];
 }
 
-/* The first entry of `with` that means the table. */
-static const struct table_name *written_as(const struct plan *p, const struct below *b, const struct table *t)
-{
-    const struct table_name *found = NULL;
-    for (size_t i = 0; i < b->n_with && !found; i++) {
-        struct below deeper = below_with(&b->with[i]);
-        found = facts_table(p->facts, &b->with[i].ref.table) == t ? &b->with[i].ref.table
-                                                                  : written_as(p, &deeper, t);
-    }
-    return found;
-}
-
-const char *report_plan_label(struct arena *a, const struct plan *p, size_t slot)
-{
-    struct below b = below_policy(p->policy);
-    const struct table_name *name = written_as(p, &b, p->slots[slot]);
-    if (slot == p->root.slot)
-        return arena_strdup(a, p->policy->label);
-    AUTO(text_release) struct text t = {0};
-    if (name)
-        table_name_print(name, &t);
-    return arena_strdup(a, name ? text_str(&t) : p->slots[slot]->print);
-}
-
 bool report_ran(const struct report_policy *p)
 {
     for (size_t i = 0; i < p->n_tables; i++)

@@ -16,7 +16,7 @@ struct report_policy {
     const char *error;      /* NULL: none. For refused: the first findings, one per line */
     bool unreachable;       /* it failed because the database was not there */
     const char **tables;    /* names per slot, the root's last */
-    const char **labels;    /* what logs and metrics call them; NULL: see report_label */
+    const char **labels;    /* per slot: what metrics, logs and the history call it (plan_label) */
     int64_t *gone;
     size_t n_tables;
     const char **detach_tables;
@@ -109,8 +109,6 @@ int64_t report_rows(const struct report_policy *p); /* of the policy's own table
 /* What metrics, logs and the history call the rows of one slot: the policy's label, and for rows that went
  * along their table's name as the contract writes it. */
 const char *report_label(const struct report_policy *p, size_t slot);
-/* The same of a plan; lives in the arena. */
-const char *report_plan_label(struct arena *a, const struct plan *p, size_t slot);
 /* Whether the policy had its turn: it was neither off nor refused nor braked nor another's. */
 bool report_ran(const struct report_policy *p);
 /* Whether something is wrong with it: it failed, was refused, tripped its fuse, had to skip rows, or does not
