@@ -41,8 +41,8 @@ static void assert_changes(const char *from, const char *to, const char *words)
     "store: sqlite:/tmp/x\n"                                                                                 \
     "schedulers: {a: {every: 1m}, b: {every: 5m}}\n"                                                         \
     "policies:\n"
-#define ONE  "  one: {table: t, scheduler: a, expires: at_ms}\n"
-#define TWO  "  two: {table: u, scheduler: b, expires: at_ms}\n"
+#define ONE                         "  one: {table: t, scheduler: a, expires: at_ms}\n"
+#define TWO                         "  two: {table: u, scheduler: b, expires: at_ms}\n"
 #define BASE_WITH(schedulers, rest) "store: sqlite:/tmp/x\nschedulers: {" schedulers "}\npolicies:\n" rest
 
 static void test_changes(void **state)
@@ -52,7 +52,8 @@ static void test_changes(void **state)
     assert_changes(BASE ONE TWO, "# moved down\n\n" BASE TWO ONE, "");
     assert_changes(BASE ONE, BASE ONE TWO, "policy two added");
     assert_changes(BASE ONE TWO, BASE TWO, "policy one removed");
-    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, expires: other_ms}\n", "policy one changed");
+    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, expires: other_ms}\n",
+                   "policy one changed");
     assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: b, expires: at_ms}\n", "policy one changed");
     assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, expires: at_ms, batch: 7}\n",
                    "policy one changed");
@@ -78,16 +79,18 @@ static void test_a_changed_store_is_not_said(void **state)
     const char *to = "store: postgresql://u:other@h/d\npolicies:\n  one: {table: t, expires: at_ms}\n";
     assert_changes(from, to, "store changed");
     assert_changes(from, from, "");
-    assert_changes("store: sqlite:x\npolicies:\n  one: {table: t, expires: at_ms}\n",
-                   "store: sqlite:x\nserve: {listen: 127.0.0.1:1}\npolicies:\n  one: {table: t, expires: at_ms}\n",
-                   "serve changed");
+    assert_changes(
+        "store: sqlite:x\npolicies:\n  one: {table: t, expires: at_ms}\n",
+        "store: sqlite:x\nserve: {listen: 127.0.0.1:1}\npolicies:\n  one: {table: t, expires: at_ms}\n",
+        "serve changed");
 }
 
 /* Whether a beat goes on as it was. */
 static void test_what_concerns_the_beat(void **state)
 {
     (void)state;
-    AUTO(contract_free_p) struct contract *c = parsed(
+    AUTO(contract_free_p)
+    struct contract *c = parsed(
         "store: sqlite:x\nschedulers:\n  a: {every: 1m}\n  b: {every: 1m, exclusive: true}\n"
         "  c: {every: 1m, window: 22:00-06:00}\n  d: {every: 1m, jitter: 1s}\n  e: {cron: '* * * * *'}\n"
         "  f: {every: 1m, timezone: Europe/Prague}\n  g: {every: 1m, enabled: false}\n"
@@ -342,13 +345,12 @@ static void test_it_ticks_and_tells(void **state)
     assert_string_equal(text_at(json_object_get(s, "last"), "outcome"), "done");
     json_decref(o);
 
-    EVENTUALLY((o = asked(lapse_daemon_policies(h->daemon)),
-                s = json_array_get(o, 0),
-                (long)json_integer_value(json_object_get(s, "rows_total")) == 3
-                    ? (json_decref(o), true)
-                    : (json_decref(o), false)));
+    EVENTUALLY((o = asked(lapse_daemon_policies(h->daemon)), s = json_array_get(o, 0),
+                (long)json_integer_value(json_object_get(s, "rows_total")) == 3 ? (json_decref(o), true)
+                                                                                : (json_decref(o), false)));
     char *metrics = lapse_daemon_metrics(h->daemon);
-    assert_non_null(strstr(metrics, "lifecycle_prune_rows_total{scheduler=\"main\",table=\"job\",policy=\"job\"} 3"));
+    assert_non_null(
+        strstr(metrics, "lifecycle_prune_rows_total{scheduler=\"main\",table=\"job\",policy=\"job\"} 3"));
     free(metrics);
     assert_null(lapse_daemon_runs(h->daemon, NULL, 5, &why));
     assert_non_null(strstr(why, "lapse install"));
@@ -425,7 +427,8 @@ static void test_stop_before_run(void **state)
     struct lapse_report *report = NULL;
     make_jobs(h);
     write_contract(h, JOBS);
-    h->daemon = lapse_daemon_new(h->file, &(struct lapse_daemon_options){.log = on_log, .context = h}, &report);
+    h->daemon =
+        lapse_daemon_new(h->file, &(struct lapse_daemon_options){.log = on_log, .context = h}, &report);
     assert_non_null(h->daemon);
     assert_false(lapse_daemon_ready(h->daemon, NULL));
     lapse_daemon_ask(h->daemon, LAPSE_STOP);
