@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "draft.h"
+#include "history.h"
 #include "lapse.h"
 #include "lease.h"
 #include "report.h"
@@ -30,6 +31,8 @@ struct work {
 };
 
 struct lapse_report *boxed(struct report *r);
+/* Why a contract was not loaded. */
+struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e);
 /* Opens the store and takes the time. -1: the report says what is wrong, finish() it. */
 int work_start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
                enum report_kind kind, const char *command, bool reading);
@@ -67,5 +70,11 @@ void work_sweep(struct work *w, struct report_policy *rp, const struct plan *pla
 void work_names(struct work *w, struct report_policy *rp, const struct plan *plan);
 /* What went wrong with one policy; the graver exit code stays. */
 void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e);
+
+/* --- the history (lapse_history.c) ------------------------------------------------------------------------
+ */
+
+/* What became of a policy, into the row of its run. */
+void history_add_policy(struct history *h, const struct report_policy *rp);
 
 #endif
