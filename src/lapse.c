@@ -28,7 +28,7 @@ struct lapse_report *boxed(struct report *r)
 /* --- contracts -------------------------------------------------------------------------------------------
  */
 
-static struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
+struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
 {
     struct report *r = report_new(m->n ? REPORT_MISTAKES : REPORT_ERROR, NULL);
     r->file = arena_strdup(r->arena, path);
@@ -111,6 +111,7 @@ void work_fail(struct work *w, const struct err *e)
 {
     w->report->error = arena_strdup(w->report->arena, e->text);
     w->report->exit = exit_of(e);
+    w->report->unreachable = w->report->exit == LAPSE_UNREACHABLE;
 }
 
 static int check_names(const struct work *w, struct err *e)
@@ -288,6 +289,7 @@ void work_policy_failed(struct work *w, struct report_policy *rp, const struct e
     rp->kind = e->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_FAILED;
     rp->error = arena_strdup(w->report->arena, e->text);
     int code = exit_of(e);
+    rp->unreachable = code == LAPSE_UNREACHABLE;
     /* What is graver stays: the database gone, a failure, a fuse, a refusal, a stop. */
     static const int graver[] = {LAPSE_UNREACHABLE, LAPSE_FAILED,  LAPSE_FUSE,
                                  LAPSE_FINDINGS,    LAPSE_STOPPED, LAPSE_DONE};

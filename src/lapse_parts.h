@@ -33,6 +33,8 @@ struct work {
 };
 
 struct lapse_report *boxed(struct report *r);
+/* Why a contract was not loaded. */
+struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e);
 /* Opens the store and takes the time. -1: the report says what is wrong, finish() it. */
 int work_start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
                enum report_kind kind, const char *command, bool reading);
