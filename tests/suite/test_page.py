@@ -1,5 +1,6 @@
 """lapse contract: the operators' page, from the contract alone."""
 import html.parser
+import json
 import re
 import unittest
 
