@@ -405,16 +405,17 @@ static int begin(struct lapse_daemon *d, struct err *e)
     return prepare_start(d, true, e);
 }
 
-static void turn(struct lapse_daemon *d)
+/* Does what is to be done now; returns how long nothing may be. */
+static int64_t turn(struct lapse_daemon *d)
 {
+    look_at_clock(d);
+    hear(d);
     turn_prepare(d);
     turn_workers(d);
     int64_t wait_us = look_at_file(d);
     set_timer(d);
     tell_alive(d);
-    wait_for_something(d, stop_wait_us(d, wait_us));
-    look_at_clock(d);
-    hear(d);
+    return stop_wait_us(d, wait_us);
 }
 
 enum lapse_exit lapse_daemon_run(struct lapse_daemon *d)
@@ -426,10 +427,12 @@ enum lapse_exit lapse_daemon_run(struct lapse_daemon *d)
         daemon_remark(d, LEVEL_ERROR, "%s", e.text);
         d->prepare.exit = LAPSE_FAILED; /* no other thread writes to it now */
     }
-    hear(d);
-    while (!stop_is_over(d))
-        turn(d);
-    return stop_end(d);
+    for (;;) {
+        int64_t wait_us = turn(d);
+        if (stop_is_over(d))
+            return stop_end(d);
+        wait_for_something(d, wait_us);
+    }
 }
 
 /* --- for those who look ----------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """`lapse run`: ticks, reload, stop, what it says and what it exits with."""
 import contextlib
 import os
+import re
 import socket
+import sqlite3
 import subprocess
-import threading
 import time
-from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
+from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
 
 from daemon import Daemon, eventually
 from harness import *
@@ -72,7 +74,7 @@ class Ticks(DaemonCase):
             self.assertGreaterEqual(now_ms(), at, "it went before its time")
             self.assertLess(now_ms(), at + 4000, "the tick after it came late")
             d.wait_for("main.lifecycle_pruned", job=0, level="debug")
-        self.assertEqual([x["event"] for x in d.lines][0], "lapse.started")
+        self.assertIn("lapse.started", [x["event"] for x in d.lines][:2])
         self.assertEqual([x["event"] for x in d.lines][-1], "lapse.stopped")
         self.left("job", 4)
 
