@@ -77,8 +77,8 @@ struct gauge {
     const struct contract *contract;
     struct meter *meter;
     struct gauge_options options;
-    struct store *store; /* NULL: none is open */
-    struct facts *facts; /* of every table that the policies name */
+    struct store *store;             /* NULL: none is open */
+    struct facts *facts;             /* of every table that the policies name */
     int64_t facts_us, facts_took_us; /* when they were read, and for how long */
     bool facts_wrong;
     struct gauged *list; /* as in pace.list */

@@ -1,5 +1,6 @@
 /* What is due by each policy of a contract, counted up to MOST: backlog FILE MOST NOW prints "policy rows
- * oldest" a line, oldest as an instant or "-". backlog FILE prints the metrics once each policy was looked at.
+ * oldest" a line, oldest as an instant or "-". backlog FILE prints the metrics once each policy was looked
+ * at.
  */
 #include <stdio.h>
 #include <stdlib.h>

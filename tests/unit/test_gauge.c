@@ -3,9 +3,9 @@
 
 #include "gauge.h"
 
-#define S INT64_C(1000000)
-#define M (60 * S)
-#define H (60 * M)
+#define S  INT64_C(1000000)
+#define M  (60 * S)
+#define H  (60 * M)
 #define MS INT64_C(1000)
 
 /* --- when to look -------------------------------------------------------------------------------- */
@@ -53,8 +53,8 @@ static void test_a_hundredth_of_the_time(void **state)
     for (size_t i = 0; i < MOST; i++)
         took[i] = (int64_t)(1 + i % 7) * MS;
     spend(&d, MOST, took, MOST, 24 * H);
-    assert_in_range(d.busy_us, 24 * H / 120, 24 * H / 100);
-    for (size_t i = 1; i < MOST; i++) /* none is forgotten */
+    assert_in_range(d.busy_us, 24 * H / 120, 24 * H / 100 + 2 * 4 * S); /* the first round knows no better */
+    for (size_t i = 1; i < MOST; i++)                                   /* none is forgotten */
         assert_in_range(d.looks[i], d.looks[0] - 1, d.looks[0] + 1);
 }
 
@@ -163,8 +163,9 @@ static struct lookout look_out(const char *path, const char *policies)
     struct mistakes mistakes = {0};
     struct err e = ERR_INIT;
     AUTO(text_release) struct text yaml = {0};
-    text_addf(&yaml, "store: sqlite:%s\nschedulers: {main: {every: 1m}, off: {every: 1m, enabled: false}}\n%s",
-              path, policies);
+    text_addf(&yaml,
+              "store: sqlite:%s\nschedulers: {main: {every: 1m}, off: {every: 1m, enabled: false}}\n%s", path,
+              policies);
     if (contract_parse("lapse.yaml", yaml.data, yaml.len, &l.contract, &mistakes, &e))
         fail_msg("%s", mistakes.n ? mistakes.list[0].text : e.text);
     mistakes_release(&mistakes);
@@ -221,11 +222,108 @@ static void shows(struct lookout *l, const char *expected)
 
 static void fill(struct file *f)
 {
-    file_run(f, "create table sessions (id integer primary key, at_s integer);"
-                "create index sessions_at on sessions(at_s);"
-                "create table jobs (id integer primary key, state text, at_s integer);"
-                "insert into sessions select value, unixepoch() - 5000 - value from generate_series(1, 3);"
-                "insert into sessions values (9, unixepoch() + 5000);"
-                "insert into jobs values (1, 'one', unixepoch() - 7000), (2, 'two', unixepoch() - 9000),"
-                "(3, 'two', unixepoch() - 8000), (4, 'two', unixepoch() - 60), (5, 'three', 1);");
+    static const char *const statements[] = {
+        "create table sessions (id integer primary key, at_s integer)",
+        "create index sessions_at on sessions(at_s)",
+        "create table jobs (id integer primary key, state text, at_s integer)",
+        "insert into sessions values (1, unixepoch() - 5000), (2, unixepoch() - 5001), (3, unixepoch() - "
+        "4000),"
+        "(9, unixepoch() + 5000)",
+        "insert into jobs values (1, 'one', unixepoch() - 7000), (2, 'two', unixepoch() - 9000),"
+        "(3, 'two', unixepoch() - 8000), (4, 'two', unixepoch() - 60), (5, 'three', 1)",
+    };
+    for (size_t i = 0; i < COUNT_OF(statements); i++)
+        do_sql(f->sql, statements[i]);
+}
+
+static void test_what_is_due(void **state)
+{
+    struct file *f = *state;
+    fill(f);
+    struct lookout l = look_out(file_path(f), POLICIES);
+    open_gauge(&l);
+    turn(&l);
+    shows(&l, "jobs 3 rows\nmost 2 rows\nsessions 3 rows\njobs 9000 s\nsessions 5000 s\n");
+    do_sql(f->sql, "delete from sessions where id < 9");
+    do_sql(f->sql, "delete from jobs where id = 2");
+    shows(&l, "jobs 3 rows\nmost 2 rows\nsessions 3 rows\njobs 9000 s\nsessions 5000 s\n");
+    turn(&l); /* a minute later */
+    shows(&l, "jobs 2 rows\nmost 0 rows\nsessions 0 rows\njobs 8000 s\nsessions 0000 s\n");
+    assert_string_equal(text_str(&l.said), "");
+    shut(&l);
+}
+
+static void test_a_policy_that_is_swept(void **state)
+{
+    struct file *f = *state;
+    fill(f);
+    struct lookout l = look_out(file_path(f), POLICIES);
+    open_gauge(&l);
+    l.swept = "one";
+    for (int i = 0; i < 100; i++)
+        l.now_us += gauge_turn(l.gauge, l.now_us);
+    shows(&l, "most 2 rows\nsessions 3 rows\nsessions 5000 s\n"); /* of jobs only half is known */
+    l.swept = NULL;
+    turn(&l);
+    shows(&l, "jobs 3 rows\nmost 2 rows\nsessions 3 rows\njobs 9000 s\nsessions 5000 s\n");
+    shut(&l);
+}
+
+/* A table that goes, and comes back with another column; one that was never there. */
+static void test_a_schema_that_changes(void **state)
+{
+    struct file *f = *state;
+    fill(f);
+    struct lookout l =
+        look_out(file_path(f), POLICIES "  none: {scheduler: main, table: nowhere, expires: at_s}\n");
+    open_gauge(&l);
+    turn(&l);
+    assert_non_null(strstr(l.said.data, "what is due of policy 'none' is not known: "));
+    do_sql(f->sql, "drop table jobs");
+    turn(&l);
+    shows(&l, "most 2 rows\nsessions 3 rows\nsessions 5000 s\n");
+    do_sql(f->sql, "create table jobs (key text primary key, state text, at_s integer)");
+    do_sql(f->sql, "insert into jobs values ('k', 'one', unixepoch() - 4000)");
+    l.now_us += 10 * M;
+    turn(&l);
+    shows(&l, "jobs 1 rows\nmost 2 rows\nsessions 3 rows\njobs 4000 s\nsessions 5000 s\n");
+    shut(&l);
+}
+
+/* Not there, there, gone, back: what is not known is not shown; said once each time. */
+static void test_a_database_that_comes_and_goes(void **state)
+{
+    struct file *f = *state;
+    fill(f);
+    AUTO(text_release) struct text away = {0};
+    text_addf(&away, "%s.away", file_path(f));
+    struct lookout l = look_out(text_str(&away), POLICIES);
+    open_gauge(&l);
+    for (int i = 0; i < 5; i++)
+        l.now_us += gauge_turn(l.gauge, l.now_us);
+    shows(&l, "");
+    assert_int_equal(strncmp(l.said.data, "what is due is not known: ", 26), 0);
+    assert_ptr_equal(strchr(l.said.data, '\n'), l.said.data + l.said.len - 1);
+    assert_int_equal(rename(file_path(f), text_str(&away)), 0);
+    turn(&l);
+    shows(&l, "jobs 3 rows\nmost 2 rows\nsessions 3 rows\njobs 9000 s\nsessions 5000 s\n");
+    shut(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_minute),
+        cmocka_unit_test(test_a_hundredth_of_the_time),
+        cmocka_unit_test(test_a_long_look),
+        cmocka_unit_test(test_slow_ones),
+        cmocka_unit_test(test_no_policies),
+        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_a_database_that_is_not_there),
+        cmocka_unit_test_setup_teardown(test_what_is_due, file_setup, file_teardown),
+        cmocka_unit_test_setup_teardown(test_a_policy_that_is_swept, file_setup, file_teardown),
+        cmocka_unit_test_setup_teardown(test_a_schema_that_changes, file_setup, file_teardown),
+        cmocka_unit_test_setup_teardown(test_a_database_that_comes_and_goes, file_setup, file_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
