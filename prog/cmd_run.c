@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "http.h"
 #include "prog.h"
 
 #define STATUS_US INT64_C(10000000) /* how often a service manager without a watchdog hears the status */
@@ -71,7 +72,9 @@ static int64_t monotonic_us(void)
 
 static void on_news(void *context, enum lapse_news news, const char *status)
 {
-    (void)context;
+    struct http *const *http = context;
+    if (news == LAPSE_READY) /* also after another contract was taken into force */
+        http_follow(*http);
     static const char *const words[] = {[LAPSE_READY] = "READY=1",
                                         [LAPSE_RELOADING] = "RELOADING=1",
                                         [LAPSE_STOPPING] = "STOPPING=1",
@@ -135,23 +138,33 @@ static int log_options(const struct call *call, struct lapse_daemon_options *o)
 /* --- the command -----------------------------------------------------------------------------------------
  */
 
-static int run(struct lapse_daemon *d)
+/* Serves from before the first tick until after the last. */
+static int run(struct lapse_daemon *d, struct http **http)
 {
+    enum lapse_exit code = LAPSE_FAILED;
+    *http = http_start(d, &code);
+    if (!*http)
+        return (int)code;
     catch_signals(d);
-    int code = lapse_daemon_run(d);
+    code = lapse_daemon_run(d);
     release_signals();
-    return code;
+    if (code == LAPSE_STOPPED) /* threads were left behind: nothing may be cleaned up under them */
+        _exit((int)code);
+    http_stop(*http);
+    return (int)code;
 }
 
 int cmd_run(const struct call *call)
 {
     struct lapse_report *report = NULL;
+    struct http *http = NULL;
     struct lapse_daemon_options o = {.observe = given(call, OPTION_OBSERVE),
                                      .install = given(call, OPTION_INSTALL),
                                      .watch = given(call, OPTION_WATCH),
                                      .log = on_log,
                                      .news = on_news,
-                                     .alive_us = alive_us()};
+                                     .alive_us = alive_us(),
+                                     .context = &http};
     if (log_options(call, &o) < 0)
         return LAPSE_BAD_INPUT;
     if (o.observe && o.install) {
@@ -161,9 +174,7 @@ int cmd_run(const struct call *call)
     struct lapse_daemon *d = lapse_daemon_new(call->file, &o, &report);
     if (!d)
         return report_show(call, report);
-    int code = run(d);
-    if (code == LAPSE_STOPPED) /* threads were left behind: nothing may be cleaned up under them */
-        _exit(code);
+    int code = run(d, &http);
     lapse_daemon_free(d);
     return code;
 }

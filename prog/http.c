@@ -1,9 +1,9 @@
 /* http: libmicrohttpd in a loop of our own, which also cuts whoever takes too long.
  *
  * The library's own timeout is one of silence, which a client that sends a byte now and then never meets. So
- * each connection is watched here: from its opening, or from the end of the answer before, it has ASKING_MS to
- * ask, and then ANSWERING_MS to take the answer. When there is no room left, those that have been silent the
- * longest give way: a thousand that idle never keep a real question out. */
+ * each connection is watched here: from its opening, or from the end of the answer before, it has ASKING_MS
+ * to ask, and then ANSWERING_MS to take the answer. When there is no room left, those that have been silent
+ * the longest give way: a thousand that idle never keep a real question out. */
 #include "http.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@
 enum {
     ASKING_MS = 10 * 1000,
     ANSWERING_MS = 30 * 1000,
-    LOOK_MS = 1000,            /* how often the watches are looked at, while anybody is there */
-    MOST_CONNECTIONS = 2048,   /* and no more than half of what the process may open: databases come first */
+    LOOK_MS = 1000,          /* how often the watches are looked at, while anybody is there */
+    MOST_CONNECTIONS = 2048, /* and no more than half of what the process may open: databases come first */
     WANTED_FILES = 8192,
     MEMORY_OF_ONE = 16 * 1024, /* of a connection, with the head of its request */
     MOST_URI = 2048,
@@ -44,7 +44,7 @@ struct http {
     struct lapse_daemon *daemon;
     struct site site;
     unsigned long generation;
-    struct MHD_Daemon *server; /* NULL: serves nowhere */
+    struct MHD_Daemon *server;       /* NULL: serves nowhere */
     struct visitor *newest, *oldest; /* by since_ms */
     unsigned n_visitors, most_visitors;
     struct work *work;
@@ -223,7 +223,8 @@ static bool has_body(struct MHD_Connection *connection)
 
 static enum MHD_Result send_answer(struct request *r)
 {
-    static const char policy[] = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    static const char policy[] =
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     struct answer *a = &r->answer;
     struct MHD_Response *response = MHD_create_response_from_buffer(a->len, a->body, MHD_RESPMEM_MUST_FREE);
     if (!response)
@@ -277,7 +278,8 @@ static bool admit(struct request *r, const char *method, const char *version)
     else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         answer_error(r->uri, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed", &r->answer);
     else if (!r->page)
-        answer_error(r->uri, MHD_HTTP_NOT_FOUND, "there is no such path; / lists those there are", &r->answer);
+        answer_error(r->uri, MHD_HTTP_NOT_FOUND, "there is no such path; / lists those there are",
+                     &r->answer);
     else
         return page_query(r->page, query ? query + 1 : NULL, &r->ask, &r->answer);
     return false;
@@ -325,8 +327,8 @@ static enum MHD_Result on_request(void *http, struct MHD_Connection *connection,
         if (r->page->slow && !work_full(r->http->work))
             return answer_later(r);
         if (r->page->slow)
-            answer_error(r->uri, MHD_HTTP_SERVICE_UNAVAILABLE, "too many wait for the database; try again later",
-                         &r->answer);
+            answer_error(r->uri, MHD_HTTP_SERVICE_UNAVAILABLE,
+                         "too many wait for the database; try again later", &r->answer);
         else
             r->page->make(&r->ask, &r->answer);
     }
@@ -356,11 +358,11 @@ static int open_server(struct http *h, struct site *s, struct sorry *why)
     if (fd < 0)
         return -1;
     h->most_visitors = room();
-    h->server = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, h->most_visitors, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)MEMORY_OF_ONE, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_END);
+    h->server = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, h,
+                                 MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, h->most_visitors,
+                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_OF_ONE,
+                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+                                 on_completed, h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_END);
     if (h->server)
         return 0;
     /* Whether the library closed the socket is not known: closing another's would be worse than one lost. */

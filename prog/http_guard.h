@@ -1,4 +1,5 @@
-/* http_guard: who may ask what over HTTP. Pure: texts in, a verdict out; nothing here opens or reads anything.
+/* http_guard: who may ask what over HTTP. Pure: texts in, a verdict out; nothing here opens or reads
+ * anything.
  *
  * The address that is LISTENED on decides, not the one that asks: a proxy on this machine asks from loopback
  * for anybody.
@@ -10,8 +11,8 @@
  *   everything else   free                                 needs the token
  *
  * A page in a browser can make its own name point at this machine (DNS rebinding) and then read what is free;
- * but its requests carry that name as their Host. An IP address in Host is no such name. A request of HTTP/1.0
- * may have no Host (load balancers probe like this); no browser sends one. */
+ * but its requests carry that name as their Host. An IP address in Host is no such name. A request of
+ * HTTP/1.0 may have no Host (load balancers probe like this); no browser sends one. */
 #ifndef HTTP_GUARD_H
 #define HTTP_GUARD_H
 

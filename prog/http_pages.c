@@ -153,8 +153,7 @@ static void make_policies(const struct ask *ask, struct answer *a)
 static void make_runs(const struct ask *ask, struct answer *a)
 {
     char *why = NULL;
-    char *body =
-        lapse_daemon_runs(ask->daemon, *ask->scheduler ? ask->scheduler : NULL, ask->last, &why);
+    char *body = lapse_daemon_runs(ask->daemon, *ask->scheduler ? ask->scheduler : NULL, ask->last, &why);
     hand_on("/api/", body, why, json_type, a);
 }
 

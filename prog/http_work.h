@@ -7,8 +7,8 @@
 
 /* Lies in whoever asked, until done. */
 struct job {
-    void (*make)(struct job *job);  /* in the worker's thread */
-    void (*done)(struct job *job);  /* the same; the job may be gone after it */
+    void (*make)(struct job *job); /* in the worker's thread */
+    void (*done)(struct job *job); /* the same; the job may be gone after it */
     struct job *next;
     bool dropped; /* it was not made: the server closes */
 };

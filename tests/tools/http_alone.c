@@ -87,7 +87,8 @@ char *lapse_daemon_runs(struct lapse_daemon *d, const char *scheduler, int64_t m
         *ret_why = copy("the \"database\" is\tgone: \xff");
         return NULL;
     }
-    snprintf(line, sizeof(line), "{\"scheduler\": \"%s\", \"last\": %ld}\n", scheduler ? scheduler : "", (long)most);
+    snprintf(line, sizeof(line), "{\"scheduler\": \"%s\", \"last\": %ld}\n", scheduler ? scheduler : "",
+             (long)most);
     return copy(line);
 }
 

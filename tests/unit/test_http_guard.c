@@ -22,17 +22,51 @@ static void endpoints_are_read(void **state)
         unsigned port;
         bool is_address;
     } good[] = {
-        {"127.0.0.1:9933", "127.0.0.1", 9933, true}, {"LocalHost:1", "localhost", 1, false},
-        {"[::1]:65535", "::1", 65535, true},         {"[0:0:0:0:0:0:0:1]:80", "::1", 80, true},
-        {"a-b.example_1", "a-b.example_1", 80, false}, {"[::FFFF:1.2.3.4]", "::ffff:1.2.3.4", 80, true},
-        {"127.1:5", "127.1", 5, false},              {"localhost.:5", "localhost.", 5, false},
+        {"127.0.0.1:9933", "127.0.0.1", 9933, true},
+        {"LocalHost:1", "localhost", 1, false},
+        {"[::1]:65535", "::1", 65535, true},
+        {"[0:0:0:0:0:0:0:1]:80", "::1", 80, true},
+        {"a-b.example_1", "a-b.example_1", 80, false},
+        {"[::FFFF:1.2.3.4]", "::ffff:1.2.3.4", 80, true},
+        {"127.1:5", "127.1", 5, false},
+        {"localhost.:5", "localhost.", 5, false},
         {"h:0", "h", 0, false},
     };
     static const char *const bad[] = {
-        "",         ":",          ":80",        "a:",       "a:x",      "a:65536", "a:000080",  "a:-1",   "a:+1",
-        "a: 80",    "a b",        "a:80 ",      "[::1",     "[::1]x",   "[]",      "[]:80",     "[1.2.3.4]:80",
-        "::1",      "::1:80",     "[::1%lo]:1", "a/b",      "u@a",      "a,b",     "a?",        "a#",     "[localhost]:80",
-        "\xc3\xa9", "a:80:80",    "[::1]:",     "http://a", "a\t",      "*",       "a%41",      "[::1]]:80",
+        "",
+        ":",
+        ":80",
+        "a:",
+        "a:x",
+        "a:65536",
+        "a:000080",
+        "a:-1",
+        "a:+1",
+        "a: 80",
+        "a b",
+        "a:80 ",
+        "[::1",
+        "[::1]x",
+        "[]",
+        "[]:80",
+        "[1.2.3.4]:80",
+        "::1",
+        "::1:80",
+        "[::1%lo]:1",
+        "a/b",
+        "u@a",
+        "a,b",
+        "a?",
+        "a#",
+        "[localhost]:80",
+        "\xc3\xa9",
+        "a:80:80",
+        "[::1]:",
+        "http://a",
+        "a\t",
+        "*",
+        "a%41",
+        "[::1]]:80",
     };
     struct endpoint e;
     for (size_t i = 0; i < COUNT(good); i++) {
@@ -70,16 +104,26 @@ static void loopback_is_known(void **state)
         const char *address;
         bool loopback;
     } cases[] = {
-        {"127.0.0.1", true},  {"127.255.255.254", true}, {"126.255.255.255", false}, {"128.0.0.1", false},
-        {"0.0.0.0", false},   {"192.168.0.127", false},  {"::1", true},              {"::", false},
-        {"::2", false},       {"::ffff:127.0.0.1", true}, {"::ffff:10.0.0.1", false}, {"fe80::1", false},
+        {"127.0.0.1", true},
+        {"127.255.255.254", true},
+        {"126.255.255.255", false},
+        {"128.0.0.1", false},
+        {"0.0.0.0", false},
+        {"192.168.0.127", false},
+        {"::1", true},
+        {"::", false},
+        {"::2", false},
+        {"::ffff:127.0.0.1", true},
+        {"::ffff:10.0.0.1", false},
+        {"fe80::1", false},
         {"::127.0.0.1", false},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct sockaddr_storage s = {0};
         bool six = strchr(cases[i].address, ':') != NULL;
         s.ss_family = six ? AF_INET6 : AF_INET;
-        void *at = six ? (void *)&((struct sockaddr_in6 *)&s)->sin6_addr : &((struct sockaddr_in *)&s)->sin_addr;
+        void *at =
+            six ? (void *)&((struct sockaddr_in6 *)&s)->sin6_addr : &((struct sockaddr_in *)&s)->sin_addr;
         assert_int_equal(inet_pton(s.ss_family, cases[i].address, at), 1);
         if (address_is_loopback((struct sockaddr *)&s) != cases[i].loopback)
             fail_msg("%s", cases[i].address);
@@ -95,9 +139,18 @@ static void tokens_are_trimmed(void **state)
     static const struct {
         const char *text, *token;
     } cases[] = {
-        {"secret", "secret"}, {" \t secret\r\n\n", "secret"}, {"", NULL},       {" \n\t\r", NULL},
-        {"two words", NULL},  {"two\nlines", NULL},           {"a\x7f", NULL}, {"caf\xc3\xa9", NULL},
-        {"!~", "!~"},         {"a\x01" "b", NULL},
+        {"secret", "secret"},
+        {" \t secret\r\n\n", "secret"},
+        {"", NULL},
+        {" \n\t\r", NULL},
+        {"two words", NULL},
+        {"two\nlines", NULL},
+        {"a\x7f", NULL},
+        {"caf\xc3\xa9", NULL},
+        {"!~", "!~"},
+        {"a\x01"
+         "b",
+         NULL},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char text[64];
@@ -113,7 +166,8 @@ static void tokens_are_compared_whole(void **state)
 {
     (void)state;
     assert_true(token_equal("secret", "secret"));
-    static const char *const wrong[] = {"", "s", "secre", "secrets", "Secret", "secreT", "secretsecret", " secret", "secret "};
+    static const char *const wrong[] = {
+        "", "s", "secre", "secrets", "Secret", "secreT", "secretsecret", " secret", "secret "};
     for (size_t i = 0; i < COUNT(wrong); i++)
         assert_false(token_equal(wrong[i], "secret"));
     assert_false(token_equal("", ""));
@@ -214,7 +268,8 @@ static void verdicts(void **state)
         struct verdict v;
         guard_judge(j->guard, &c, &v);
         if (v.status != j->status)
-            fail_msg("case %zu, Host %s: %d (%s), not %d", i, j->host ? j->host : "-", v.status, v.why, j->status);
+            fail_msg("case %zu, Host %s: %d (%s), not %d", i, j->host ? j->host : "-", v.status, v.why,
+                     j->status);
         assert_int_equal(v.why[0] == '\0', v.status == 0);
         assert_null(strchr(v.why, '\n'));
         assert_null(strstr(v.why, "secret"));
@@ -262,10 +317,14 @@ static void queries_are_decoded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endpoints_are_read),        cmocka_unit_test(endpoints_are_written),
-        cmocka_unit_test(loopback_is_known),         cmocka_unit_test(tokens_are_trimmed),
-        cmocka_unit_test(tokens_are_compared_whole), cmocka_unit_test(verdicts),
-        cmocka_unit_test(a_verdict_says_what_is_allowed), cmocka_unit_test(queries_are_decoded),
+        cmocka_unit_test(endpoints_are_read),
+        cmocka_unit_test(endpoints_are_written),
+        cmocka_unit_test(loopback_is_known),
+        cmocka_unit_test(tokens_are_trimmed),
+        cmocka_unit_test(tokens_are_compared_whole),
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(a_verdict_says_what_is_allowed),
+        cmocka_unit_test(queries_are_decoded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
