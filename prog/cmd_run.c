@@ -72,9 +72,7 @@ static int64_t monotonic_us(void)
 
 static void on_news(void *context, enum lapse_news news, const char *status)
 {
-    struct http *const *http = context;
-    if (news == LAPSE_READY) /* also after another contract was taken into force */
-        http_follow(*http);
+    struct http **http = context;
     static const char *const words[] = {[LAPSE_READY] = "READY=1",
                                         [LAPSE_RELOADING] = "RELOADING=1",
                                         [LAPSE_STOPPING] = "STOPPING=1",
@@ -84,6 +82,8 @@ static void on_news(void *context, enum lapse_news news, const char *status)
                    monotonic_us());
     else
         sd_notifyf(0, "%s\nSTATUS=%s", words[news], news == LAPSE_STOPPING ? "stopping" : status);
+    if (news == LAPSE_READY)
+        http_follow(*http);
 }
 
 static int64_t alive_us(void)
@@ -138,20 +138,20 @@ static int log_options(const struct call *call, struct lapse_daemon_options *o)
 /* --- the command -----------------------------------------------------------------------------------------
  */
 
-/* Serves from before the first tick until after the last. */
+/* HTTP is there before the first tick and until the last thread has ended. */
 static int run(struct lapse_daemon *d, struct http **http)
 {
-    enum lapse_exit code = LAPSE_FAILED;
+    enum lapse_exit code = LAPSE_DONE;
     *http = http_start(d, &code);
     if (!*http)
-        return (int)code;
+        return code;
     catch_signals(d);
     code = lapse_daemon_run(d);
     release_signals();
     if (code == LAPSE_STOPPED) /* threads were left behind: nothing may be cleaned up under them */
-        _exit((int)code);
+        _exit(code);
     http_stop(*http);
-    return (int)code;
+    return code;
 }
 
 int cmd_run(const struct call *call)

@@ -149,7 +149,6 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
 void tell_tick(struct worker *w, const struct report *r, instant started, bool led)
 {
     struct lapse_daemon *d = w->daemon;
-    const char *labels[] = {w->name};
     instant at = when_now();
     tell_lease(w, led);
     tell_held(w, r, at);
@@ -157,8 +156,6 @@ void tell_tick(struct worker *w, const struct report *r, instant started, bool l
     events_of_tick(r, w->name, at, daemon_say_lent, d);
     size_t errors = troubles_of_tick(w->troubles, r, at, daemon_say_lent, d);
     meter_tick(d->meter, r, w->name);
-    meter_add(d->meter, METRIC_TICK_ERRORS, labels, (double)errors);
-    if (!errors && r->exit == LAPSE_DONE && !*(w->said_lease ? w->said_lease : ""))
-        meter_set(d->meter, METRIC_LAST_SUCCESS, labels, (double)at / (double)US_PER_S);
+    meter_add(d->meter, METRIC_TICK_ERRORS, (const char *[]){w->name}, (double)errors);
     note_tick(w, r, started, errors);
 }

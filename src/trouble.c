@@ -257,14 +257,12 @@ static void policy_failed(struct looking *k, const struct report_policy *p)
     bool stayed = p->kind != OUTCOME_FAILED && p->kind != OUTCOME_REFUSED && p->kind != OUTCOME_FUSE;
     if (stayed && p->n_skipped) {
         const struct skipped_row *first = &p->skipped[0];
-        text_addf(&t, "%zu row%s could not be deleted (%s); the first, %s: %s", p->n_skipped,
-                  p->n_skipped == 1 ? "" : "s", first->reason, first->key, first->error);
+        text_addf(&t, "rows that could not be deleted: %zu; the first (%s), %s: %s", p->n_skipped,
+                  first->reason, first->key, first->error);
         failed(k, p, "skipped", text_str(&t));
     } else if (stayed) {
-        text_addf(&t,
-                  "the connection broke while %lld row%s were being committed: whether they are gone is "
-                  "not known",
-                  (long long)p->unknown, p->unknown == 1 ? "" : "s");
+        text_addf(&t, "rows that may or may not be gone, because the connection broke in a commit: %lld",
+                  (long long)p->unknown);
         failed(k, p, "unknown", text_str(&t));
     } else {
         failed(k, p, outcome_name(p->kind), p->error ? p->error : outcome_name(p->kind));

@@ -31,6 +31,7 @@ ORDER = [
     "check check_*",
     "draft draft_*",
     "sweep",
+    "lapse_purge purge purge_*",
     "explain explain_*",
     "report report_*",
     "event event_* meter gauge",

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from harness import ROOT
 
-FOLDERS = ("include", "src", "prog", "tests")
-PARTS = ("check", "daemon", "draft", "explain", "history", "lapse", "page", "plan", "report", "sqlown")                        # tested as a whole, by one file
+FOLDERS = ("include", "src", "prog", "examples", "tests")
+PARTS = ("check", "daemon", "draft", "event", "explain", "history", "lapse", "page", "plan", "purge", "report", "sqlown")  # tested as a whole, by one file
 BY_THE_SUITES = {"catalog_postgres", "store_postgres"}      # they need a server
 OF_THE_PROGRAM = {"http_guard"}                             # pure, in prog/
 
