@@ -71,7 +71,8 @@ static void tell_brake(struct worker *w, const struct report *r, instant at)
 static const char *tick_outcome(const struct report *r)
 {
     static const enum outcome_kind gravest[] = {OUTCOME_FAILED,  OUTCOME_FUSE,   OUTCOME_REFUSED,
-                                                OUTCOME_STOPPED, OUTCOME_PAUSED, OUTCOME_HELD};
+                                                OUTCOME_STOPPED, OUTCOME_PAUSED, OUTCOME_BUDGET,
+                                                OUTCOME_WINDOW,  OUTCOME_HELD};
     if (r->exit == LAPSE_UNREACHABLE)
         return "unreachable";
     for (size_t g = 0; g < COUNT_OF(gravest); g++)

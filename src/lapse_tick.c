@@ -1,8 +1,9 @@
 /* lapse_tick: one tick of one scheduler. See lapse_tick.h.
  *
  * A tick that finds nothing to do should cost the database next to nothing: the clock, the brakes, and one
- * indexed probe per policy, all of a stretch of policies in one transaction. The probe is made from facts that
- * an earlier tick read. Whatever is deleted goes the whole way of a sweep instead: facts, check, plan, sweep. */
+ * indexed probe per policy, all of a stretch of policies in one transaction. The probe is made from facts
+ * that an earlier tick read. Whatever is deleted goes the whole way of a sweep instead: facts, check, plan,
+ * sweep. */
 #include "lapse_tick.h"
 
 #include <stdatomic.h>
@@ -264,8 +265,10 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
     if (plan)
         work_sweep(w, rp, plan,
-                   (struct sweep_options){
-                       .stop = asked_to_stop, .progress = on_batch, .context = t, .until = t->options->until == NEVER ? 0 : t->options->until});
+                   (struct sweep_options){.stop = asked_to_stop,
+                                          .progress = on_batch,
+                                          .context = t,
+                                          .until = t->options->until == NEVER ? 0 : t->options->until});
     facts_free(k->facts);
     k->facts = plan && !plan->examines ? facts : NULL;
     k->read_us = when_monotonic_us();

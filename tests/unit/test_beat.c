@@ -1,5 +1,5 @@
-/* Tests of src/beat.c: when ticks begin, over clocks that are set, machines that sleep, databases that are gone,
- * contracts that change; and a whole day of several schedulers against lists made another way. */
+/* Tests of src/beat.c: when ticks begin, over clocks that are set, machines that sleep, databases that are
+ * gone, contracts that change; and a whole day of several schedulers against lists made another way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,9 @@ static struct beat begun(const struct clockwork *c, struct clocks now)
     return b;
 }
 
-#define GIVEN(...) AUTO(release) struct clockwork c; open_clockwork(&c, &(struct given){__VA_ARGS__})
+#define GIVEN(...)                                                                                           \
+    AUTO(release) struct clockwork c;                                                                        \
+    open_clockwork(&c, &(struct given){__VA_ARGS__})
 
 static void an_interval_ticks_on_its_beat(void **state)
 {
