@@ -381,7 +381,8 @@ struct report *hand_tick(struct hand *h, const struct tick_options *o)
     struct report *r = t.work.report;
     if (get_ready(&t, &e) == 0) {
         r->now = t.work.now;
-        do_policies(&t);
+        if (h->contract->own || work_keeps_history(&t.work)) /* else there is nothing of lapse's own */
+            do_policies(&t);
     } else {
         work_fail(&t.work, &e);
         r->kind = REPORT_ERROR;
