@@ -37,8 +37,10 @@ static void *run(void *daemon)
     while (!t->stop) {
         struct terms *terms = t->terms;
         t->terms = NULL;
-        struct gauge *g = gauge_new(terms->contract, d->meter, &o);
-        look(d, g);
+        t->gauge = gauge_new(terms->contract, d->meter, &o);
+        look(d, t->gauge);
+        struct gauge *g = t->gauge;
+        t->gauge = NULL;
         pthread_mutex_unlock(&d->lock);
         gauge_free(g);
         terms_drop(terms);
@@ -70,6 +72,8 @@ void gauge_order_terms(struct lapse_daemon *d, struct terms *t)
 void gauge_order_stop(struct lapse_daemon *d)
 {
     d->gauge.stop = true;
+    if (d->gauge.gauge)
+        gauge_interrupt(d->gauge.gauge);
     pthread_cond_signal(&d->gauge.wake);
 }
 

@@ -111,6 +111,7 @@ struct gauge_thread {
     pthread_cond_t wake;
     bool stop, done;
     struct terms *terms; /* to look at from now on; NULL: as before */
+    struct gauge *gauge;
 };
 
 /* A file that is watched. */
