@@ -182,5 +182,5 @@ int site_open(struct site *s, struct sorry *ret_sorry)
     errno = error;
     return sorry(ret_sorry, LAPSE_FAILED, "serve.listen: cannot listen on %s: %s%s", s->listen,
                  strerror(error),
-                 error == EADDRINUSE ? "; another program has this port: stop it, or choose another" : "");
+                 error == EADDRINUSE ? "; another program has this port: choose another (port 0 picks a free one), or serve: off" : "");
 }
