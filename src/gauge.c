@@ -1,6 +1,7 @@
 /* gauge: looks at the policies of a contract, one at a time. See gauge.h. */
 #include "gauge.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,7 @@ struct gauge {
     struct facts *facts;             /* of every table that the policies name */
     int64_t facts_us, facts_took_us; /* when they were read, and for how long */
     bool facts_wrong;
+    atomic_bool interrupted;
     struct gauged *list; /* as in pace.list */
     struct gauge_pace pace;
 };
@@ -96,6 +98,7 @@ static bool scheduler_enabled(const struct contract *c, const char *name)
 struct gauge *gauge_new(const struct contract *c, struct meter *m, const struct gauge_options *o)
 {
     struct gauge *g = mem_alloc(sizeof(*g));
+    atomic_init(&g->interrupted, false);
     g->contract = c;
     g->meter = m;
     g->options = o ? *o : (struct gauge_options){0};
@@ -184,6 +187,7 @@ static int connect(struct gauge *g, struct err *e)
     if (!g->store && store_open(g->contract->store, true, &g->store, e) < 0)
         return -1;
     g->store->own_schema = g->contract->own_schema;
+    g->store->interrupted = &g->interrupted;
     return 0;
 }
 
@@ -256,14 +260,18 @@ static void look(struct gauge *g, size_t i, int64_t now_us)
     struct err e = ERR_INIT;
     struct gauged *x = &g->list[i];
     int64_t began = when_monotonic_us();
-    int r = connect(g, &e);
-    if (r < 0 || read_facts(g, now_us, &e) < 0) {
+    int r = connect(g, &e) < 0 ? -1 : read_facts(g, now_us, &e);
+    if (r < 0 && e.kind == ERR_STOPPED)
+        return;
+    if (r < 0) {
         broke(g, now_us, &e);
         return;
     }
     int64_t ready = when_monotonic_us();
     r = count(g, x, &e);
     int64_t ended = when_monotonic_us();
+    if (r < 0 && e.kind == ERR_STOPPED)
+        return;
     if (r < 0 && not_there(&e)) {
         broke(g, now_us, &e);
         return;
@@ -284,6 +292,8 @@ int64_t gauge_turn(struct gauge *g, int64_t now_us)
 {
     int64_t wait, began = when_monotonic_us();
     size_t i = pace_next(&g->pace, now_us, &wait);
+    if (atomic_load(&g->interrupted))
+        return LOOK_EVERY;
     if (i == SIZE_MAX) {
         if (wait > LONG_WAIT)
             disconnect(g);
@@ -295,4 +305,9 @@ int64_t gauge_turn(struct gauge *g, int64_t now_us)
         look(g, i, now_us);
     pace_next(&g->pace, now_us + (when_monotonic_us() - began), &wait);
     return wait;
+}
+
+void gauge_interrupt(struct gauge *g)
+{
+    atomic_store(&g->interrupted, true);
 }

@@ -171,7 +171,7 @@ class Reload(DaemonCase):
             d.signal(SIGHUP)
             said = d.wait_for("lapse.contract_reloaded")
             self.assertEqual(sorted(said["changes"]), ["policy job changed", "policy other added", "scheduler more added"])
-            self.gone_soon(1, table="other")
+            d.wait_for("more.lifecycle_pruned", other=1)
             mark = d.mark()
             d.signal(SIGHUP)
             self.assertEqual(d.wait_for("lapse.contract_reloaded", after=mark)["changes"], [])
@@ -236,7 +236,8 @@ class Reload(DaemonCase):
         """
         with self.daemon(contract) as d:
             eventually(lambda: len(self.ids("job")) < 3)
-            for text in ("schedulers: { main: { every: 100ms } }\npolicies: {}\n", contract, "policies: {}\n"):
+            without = "policies: { job: { table: job, rows: { id: 77 }, expires: at_ms } }"
+            for text in (without, contract, without):
                 d.rewrite(self.db, text)
                 mark = d.mark()
                 d.signal(SIGHUP)
@@ -324,7 +325,7 @@ class Stop(DaemonCase):
         self.assertLess(time.monotonic() - began, 3)
         left = len(self.ids("job"))
         self.assertIn(left, range(5, 10))
-        (row,) = self.db.rows("select outcome, rows, ended_at is not null from lapse_run where scheduler = 'main'")
+        (row,) = self.db.rows("select outcome, rows_gone, ended_at is not null from lapse_run where scheduler = 'main'")
         self.assertEqual((row[0], row[1], bool(row[2])), ("stopped", 10 - left, True))
         self.assertEqual([x["event"] for x in d.lines][-2:].count("lapse.stopped"), 1)
 

@@ -310,6 +310,19 @@ static void test_a_database_that_comes_and_goes(void **state)
     shut(&l);
 }
 
+static void test_interrupted(void **state)
+{
+    struct file *f = *state;
+    fill(f);
+    struct lookout l = look_out(file_path(f), POLICIES);
+    open_gauge(&l);
+    l.now_us += gauge_turn(l.gauge, l.now_us);
+    gauge_interrupt(l.gauge);
+    assert_int_equal(gauge_turn(l.gauge, l.now_us + 10 * M), M);
+    shows(&l, "sessions 3 rows\nsessions 5000 s\n");
+    shut(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_policy_that_is_swept, file_setup, file_teardown),
         cmocka_unit_test_setup_teardown(test_a_schema_that_changes, file_setup, file_teardown),
         cmocka_unit_test_setup_teardown(test_a_database_that_comes_and_goes, file_setup, file_teardown),
+        cmocka_unit_test_setup_teardown(test_interrupted, file_setup, file_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
