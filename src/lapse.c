@@ -446,6 +446,11 @@ static void on_progress(void *context, const struct plan *p, const struct outcom
     tell(context, g, p->policy);
 }
 
+static void on_begin(void *context, const struct plan *p)
+{
+    work_history_begin(context, p->policy);
+}
+
 static void count_first(struct work *w, const struct plan *plan)
 {
     AUTO(due_release) struct due due;
@@ -504,7 +509,8 @@ static void sweep_policy(struct work *w, struct report_policy *rp)
             count_first(w, plan);
         work_history_begin(w, rp->policy);
         work_sweep(w, rp, plan,
-                   (struct sweep_options){.stop = ask_stop, .progress = on_progress, .context = w});
+                   (struct sweep_options){
+                       .stop = ask_stop, .begins = on_begin, .progress = on_progress, .context = w});
     }
     tell_end(w, rp);
 }
