@@ -58,7 +58,7 @@ struct lapse_progress {
     int64_t elapsed_us;  /* since the policy began */
     int finished;        /* this policy is done: the last call for it */
     const char *outcome; /* when finished: "done", "failed", "refused", "disabled", "stopped",
-                            "paused", "fuse", "held_elsewhere" */
+                            "paused", "fuse", "held_elsewhere", "budget", "window" */
 };
 
 /* All fields may be zero. */

@@ -93,15 +93,29 @@ static int64_t rows_gone(const struct report *r, const struct report_policy *p)
     return rows;
 }
 
-struct policy_state *policy_state(struct lapse_daemon *d, const struct terms *t, const struct policy *p)
+/* What a report speaks of is mostly of the terms in force: then no name is looked for. */
+static struct policy_state *state_of(struct lapse_daemon *d, const struct terms *t, const struct policy *p)
 {
-    size_t n = d->terms->contract->n_policies;
-    if (t == d->terms)
-        return &d->states[p - t->contract->policies];
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(d->terms->contract->policies[i].name, p->name) == 0)
+    const struct contract *c = t->contract;
+    if (t != d->terms)
+        return policy_state(d, p->name);
+    bool own = strcmp(p->scheduler, OWN_SCHEDULER) == 0;
+    return &d->states[own ? (size_t)(p - c->own->policies) + c->n_policies : (size_t)(p - c->policies)];
+}
+
+struct policy_state *policy_state(struct lapse_daemon *d, const char *name)
+{
+    for (size_t i = 0; i < terms_policies(d->terms); i++)
+        if (strcmp(terms_policy(d->terms, i)->name, name) == 0)
             return &d->states[i];
     return NULL;
+}
+
+void states_free(struct lapse_daemon *d)
+{
+    for (size_t i = 0; d->terms && i < terms_policies(d->terms); i++)
+        mem_free_p(&d->states[i].error);
+    mem_free_p(&d->states);
 }
 
 static void note_policy(struct policy_state *s, const struct report *r, const struct report_policy *p,
@@ -135,7 +149,7 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
                                  .outcome = tick_outcome(r),
                                  .lost = r->exit == LAPSE_UNREACHABLE};
     for (size_t i = 0; i < r->n_policies; i++) {
-        struct policy_state *s = policy_state(d, w->held, r->policies[i].policy);
+        struct policy_state *s = state_of(d, w->held, r->policies[i].policy);
         w->last.rows += rows_gone(r, &r->policies[i]);
         if (s)
             note_policy(s, r, &r->policies[i], started);

@@ -17,6 +17,12 @@ static void set_hand(struct worker *w, struct hand *h)
     pthread_mutex_unlock(&w->daemon->lock);
 }
 
+static struct hand *new_hand(const struct worker *w)
+{
+    const struct contract *c = terms_part(w->held, w->name);
+    return hand_new(c, scheduler_named(c, w->name));
+}
+
 /* Hands the lease over and closes the connection. hand_free asks the database, so nobody may wait for it: the
  * hand is out of everybody's sight before. */
 static void let_go(struct worker *w)
@@ -67,7 +73,7 @@ static void tick(struct worker *w)
     w->tick = false;
     pthread_mutex_unlock(&d->lock);
     if (!w->hand)
-        set_hand(w, hand_new(w->held->contract, terms_scheduler(w->held, w->name)));
+        set_hand(w, new_hand(w));
     bool led = hand_leads(w->hand);
     instant started = when_now();
     struct report *r = hand_tick(w->hand, &o);
@@ -207,6 +213,15 @@ void worker_free(struct worker *w)
     mem_free_p(&w->said_brake);
     mem_free_p(&w->name);
     mem_free_p(&w);
+}
+
+void worker_show_next(struct worker *w)
+{
+    const char *labels[] = {w->name};
+    if (!w->begun || w->beat.start == NEVER)
+        meter_drop(w->daemon->meter, METRIC_NEXT_TICK, labels);
+    else
+        meter_set(w->daemon->meter, METRIC_NEXT_TICK, labels, (double)w->beat.start / (double)US_PER_S);
 }
 
 void worker_order_tick(struct worker *w, instant until)

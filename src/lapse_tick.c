@@ -41,7 +41,9 @@ struct tick {
     struct hand *hand;
     const struct tick_options *options;
     struct work work;
-    int64_t look_since_us; /* a transaction for probes is open since then; 0: none is */
+    struct history history; /* nothing with observe */
+    int64_t clock_us;       /* when the database's clock was read, by the monotonic one */
+    int64_t look_since_us;  /* a transaction for probes is open since then; 0: none is */
     int64_t look_timeout_us;
     const char *why_not; /* the rest of the policies is not begun; NULL: it is */
 };
@@ -170,7 +172,10 @@ static int read_own(struct tick *t, struct err *e)
 static int read_clock_and_own(struct tick *t, struct err *e)
 {
     struct store *s = t->work.store;
-    return s->ops->now(s, &t->work.now, e) < 0 || read_own(t, e) < 0 ? -1 : 0;
+    if (s->ops->now(s, &t->work.now, e) < 0)
+        return -1;
+    t->clock_us = when_monotonic_us();
+    return read_own(t, e);
 }
 
 /* The first statements find out whether the connection is still there. */
@@ -249,6 +254,12 @@ static bool asked_to_stop(void *tick)
     return o->stop && o->stop(o->context);
 }
 
+static void on_begin(void *tick, const struct plan *p)
+{
+    (void)p;
+    history_begin(&((struct tick *)tick)->history);
+}
+
 static void on_batch(void *tick, const struct plan *p, const struct outcome *so_far)
 {
     const struct tick_options *o = ((struct tick *)tick)->options;
@@ -266,6 +277,7 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     if (plan)
         work_sweep(w, rp, plan,
                    (struct sweep_options){.stop = asked_to_stop,
+                                          .begins = on_begin,
                                           .progress = on_batch,
                                           .context = t,
                                           .until = t->options->until == NEVER ? 0 : t->options->until});
@@ -323,6 +335,12 @@ static void do_policy(struct tick *t, struct known *k, struct report_policy *rp)
         t->why_not = "not begun: the lease was lost to another";
 }
 
+static void note(struct tick *t, const struct report_policy *rp)
+{
+    if (!t->options->observe)
+        history_add_policy(&t->history, rp);
+}
+
 /* --- the tick ------------------------------------------------------------------------------------------- */
 
 /* Asked for once. What is said of the first policy then holds for all. */
@@ -353,12 +371,35 @@ static void do_policies(struct tick *t)
     struct report *r = t->work.report;
     for (size_t i = 0; i < h->n_known; i++)
         report_add_policy(r, h->known[i].policy);
-    if (!leads(t))
-        return;
-    for (size_t i = 0; i < h->n_known; i++)
-        if (!is_left_out(t, &r->policies[i]))
-            do_policy(t, &h->known[i], &r->policies[i]);
+    bool lead = leads(t);
+    for (size_t i = 0; i < h->n_known; i++) {
+        struct report_policy *rp = &r->policies[i];
+        if (lead && !is_left_out(t, rp))
+            do_policy(t, &h->known[i], rp);
+        note(t, rp);
+    }
     end_look(t);
+}
+
+/* --- the history ---------------------------------------------------------------------------------------- */
+
+static void open_history(struct tick *t)
+{
+    if (!t->options->observe)
+        history_open(&t->history, t->work.store, t->hand->scheduler->name, t->options->source,
+                     t->options->owner, t->work.now);
+}
+
+static void end_history(struct tick *t)
+{
+    struct work *w = &t->work;
+    if (t->options->observe)
+        return;
+    atomic_store(&t->hand->interrupted, false); /* that it was is worth a row */
+    history_end(&t->history, w->now + (when_monotonic_us() - t->clock_us));
+    if (t->history.trouble.kind != ERR_NONE)
+        work_remark(w, arena_printf(w->report->arena, "the history of scheduler '%s' has a gap: %s",
+                                    t->hand->scheduler->name, t->history.trouble.text));
 }
 
 static void begin_report(struct tick *t)
@@ -381,13 +422,18 @@ struct report *hand_tick(struct hand *h, const struct tick_options *o)
     struct report *r = t.work.report;
     if (get_ready(&t, &e) == 0) {
         r->now = t.work.now;
-        do_policies(&t);
+        if (h->contract->own || work_keeps_history(&t.work)) { /* else there is nothing of lapse's own */
+            open_history(&t);
+            do_policies(&t);
+            end_history(&t);
+        }
     } else {
         work_fail(&t.work, &e);
         r->kind = REPORT_ERROR;
     }
     h->calm = r->exit == LAPSE_DONE;
     brakes_release(&t.work.brakes);
+    history_release(&t.history);
     atomic_store(&h->interrupted, false);
     r->duration_us = when_monotonic_us() - started;
     return r;
