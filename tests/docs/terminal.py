@@ -72,8 +72,9 @@ class Terminal:
         self.env = {}
         bin = self.folder / "bin"
         bin.mkdir(exist_ok=True)
-        if not (bin / "lapse").exists():
-            (bin / "lapse").symlink_to(program())
+        for name in ("lapse", "example_workflow"):
+            if not (bin / name).exists():
+                (bin / name).symlink_to(Path(program()).with_name(name))
         self.path = f"{bin}:{os.environ['PATH']}"
 
     def server(self):
@@ -85,7 +86,9 @@ class Terminal:
         return self._server
 
     def contract(self, text):
-        """As the page has it, but at another port."""
+        """As the page has it, but at another port. A file without a store is none."""
+        if not re.search(r"^store:", text, re.M):
+            return text
         text = text.replace("9933", str(self.port))
         return text if re.search(r"^serve:", text, re.M) else f"{text}serve: {{ listen: 127.0.0.1:{self.port} }}\n"
 

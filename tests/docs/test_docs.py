@@ -30,15 +30,8 @@ BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 
 
 def run(command, folder):
-    """A shell line in which `lapse` is the program; what it prints, or else what it says on standard error."""
-    bin = Path(folder) / "bin"
-    bin.mkdir(exist_ok=True)
-    if not (bin / "lapse").exists():
-        (bin / "lapse").symlink_to(program())
-    env = _environment({"PATH": f"{bin}:{os.environ['PATH']}"})
-    p = subprocess.run(["sh", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=60)
-    return (p.stdout or p.stderr).decode()
+    """One shell line, in a terminal of its own."""
+    return Terminal(folder).run(command)
 
 
 def commands(text):
@@ -82,12 +75,14 @@ def steady(text, dates=False):
     year = r"\d{4}" if dates else r"20(?:2[5-9]|[3-9]\d)"
     text = re.sub(year + r"-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?", "WHEN", text)
     text = re.sub(r"\b1[7-9]\d{8}(?:\d{3})?\b", "WHEN", text) if dates else text      # seconds, ms since 1970
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
     text = re.sub(r"(\d+m )?<?\d[\d.,]*(ms|s)\b", "TIME", text)
     text = re.sub(r"\d[\d,]* rows/s", "RATE", text)
     text = re.sub(r"\"duration_ms\": [\d.]+", "TIME", text)
     text = re.sub(r"\b[\w.-]+:\d+:[0-9a-f]{8}\b", "OWNER", text)                       # a process
     text = re.sub(r"\"duration\": ?[\d.]+|\b(in|ago) (\d+[dhm] )?\d+[hm]$", "TIME", text, flags=re.M)
     text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
+    text = re.sub(r"\b\d+ ticks? failed", "TICKS failed", text)
     text = re.sub(r"(_sum\S* |_timestamp_seconds\S* )[\d.]+", r"\1NUMBER", text)
     return re.sub(r"[ \t]+", " ", text)
 
