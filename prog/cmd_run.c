@@ -144,14 +144,14 @@ static int run(struct lapse_daemon *d, struct http **http)
     enum lapse_exit code = LAPSE_DONE;
     *http = http_start(d, &code);
     if (!*http)
-        return code;
+        return (int)code;
     catch_signals(d);
     code = lapse_daemon_run(d);
     release_signals();
     if (code == LAPSE_STOPPED) /* threads were left behind: nothing may be cleaned up under them */
-        _exit(code);
+        _exit((int)code);
     http_stop(*http);
-    return code;
+    return (int)code;
 }
 
 int cmd_run(const struct call *call)

@@ -18,11 +18,12 @@ static bool is_new(char **said, const char *now)
     return *now != 0;
 }
 
-void tell_lease(struct worker *w, bool led)
+/* Against what was told last: a process that was frozen finds its lease expired before it asks anybody. */
+void tell_lease(struct worker *w)
 {
     struct lapse_daemon *d = w->daemon;
     bool leads = hand_leads(w->hand);
-    if (leads == led)
+    if (leads == w->leads) /* only this thread writes it */
         return;
     struct event *ev = event_new(leads ? EVENT_LEASE_TAKEN : EVENT_LEASE_LOST, w->name, when_now());
     event_message(ev,
@@ -161,11 +162,11 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
 /* --- all of it -------------------------------------------------------------------------------------------
  */
 
-void tell_tick(struct worker *w, const struct report *r, instant started, bool led)
+void tell_tick(struct worker *w, const struct report *r, instant started)
 {
     struct lapse_daemon *d = w->daemon;
     instant at = when_now();
-    tell_lease(w, led);
+    tell_lease(w);
     tell_held(w, r, at);
     tell_brake(w, r, at);
     events_of_tick(r, w->name, at, daemon_say_lent, d);
