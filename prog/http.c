@@ -415,6 +415,7 @@ static void say_open_token(struct http *h)
 static void keep_address(struct http *h, struct site *s)
 {
     s->at = h->site.at; /* with the port that was picked */
+    s->address = h->site.address;
     s->loopback = h->site.loopback;
     site_release(&h->site);
     h->site = *s;

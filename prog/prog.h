@@ -21,6 +21,7 @@ enum option_bit {
     OPTION_WATCH = 1 << 10,
     OPTION_LOG_FORMAT = 1 << 11,
     OPTION_LOG_LEVEL = 1 << 12,
+    OPTION_LAST = 1 << 13,
     OPTION_PRINT = 1 << 16,
     OPTION_GRANTS = 1 << 17,
     OPTION_FOR = 1 << 18,
@@ -53,6 +54,7 @@ struct call {
     const char *grants, *pause_for; /* NULL: not given */
     const char *page, *output;      /* contract, init */
     const char *log_format, *log_level;
+    const char *last;   /* history; NULL: not given */
     const char **names; /* the words after the command */
     size_t n_names;
 };
@@ -104,6 +106,8 @@ int cmd_resume(const struct call *call);
 int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
 int cmd_run(const struct call *call);
+int cmd_status(const struct call *call);
+int cmd_history(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif

@@ -145,6 +145,8 @@ static void end_tick(struct worker *w, struct clocks now)
     if (!w->last.lost) {
         w->ran = true;
         w->ran_at = w->last.started;
+        if (w->daemon->prepare.unreachable) /* it is there again: no need to sit out the pause */
+            pthread_cond_signal(&w->daemon->prepare.wake);
     }
     beat_end(&w->beat, now, w->last.lost, daemon_chance());
     worker_show_next(w);

@@ -507,7 +507,6 @@ static void sweep_policy(struct work *w, struct report_policy *rp)
     if (plan && (!w->lease || work_lease(w, rp) == 0)) {
         if (w->options->count_first && w->options->progress)
             count_first(w, plan);
-        work_history_begin(w, rp->policy);
         work_sweep(w, rp, plan,
                    (struct sweep_options){
                        .stop = ask_stop, .begins = on_begin, .progress = on_progress, .context = w});

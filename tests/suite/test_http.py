@@ -476,6 +476,25 @@ class Places(Serving):
         self.moves(s, "127.0.0.1:0")
         self.answers(s.await_port())
 
+    def test_the_old_comes_back_when_it_had_to_go_first(self):
+        s = self.serve()
+        with socket.socket() as other:      # in the way of 0.0.0.0 as much as the old server is
+            other.bind(("127.0.0.2", s.port))
+            other.listen()
+            s.serve(f"0.0.0.0:{s.port}", token_file())
+            self.assertTrue(until(lambda: "still serving on" in s.log()), s.log())
+            self.assertIn("in use", s.log())
+            self.answers(s)
+        self.moves(s, f"0.0.0.0:{s.port}", token_file())
+        self.assertEqual(s.get("/metrics").status, 401)
+
+    def test_a_picked_port_is_kept(self):
+        s = self.serve()
+        s.serve("127.0.0.1:0", token_file(mode=0o604))
+        self.assertTrue(until(lambda: "everybody" in s.log()))
+        self.answers(s)
+        self.assertEqual(len(s.SERVING.findall(s.log())), 1)
+
     def test_another_token_at_the_same_address(self):
         s = self.serve("0.0.0.0:0", token_file())
         with s.connect() as c:      # the connection lives on: nothing was opened anew

@@ -1,6 +1,6 @@
 /* What is due by each policy of a contract, counted up to MOST: backlog FILE MOST NOW prints "policy rows
  * oldest" a line, oldest as an instant or "-". backlog FILE prints the metrics once each policy was looked
- * at.
+ * at, and an empty line; then again, a minute later by its own clock, for every line it reads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,10 +60,15 @@ static void metrics(const struct contract *c)
     struct meter *m = meter_new();
     struct gauge *g = gauge_new(c, m, &(struct gauge_options){.say = say});
     meter_expect(m, c);
-    for (int64_t now = 0, wait = 0; wait < 30 * US_PER_S; now += wait)
-        wait = gauge_turn(g, now);
-    meter_print(m, &out);
-    fputs(text_str(&out), stdout);
+    int64_t now = 0;
+    do {
+        for (int64_t wait = 0; wait < 30 * US_PER_S; now += wait)
+            wait = gauge_turn(g, now);
+        text_clear(&out);
+        meter_print(m, &out);
+        printf("%s\n", text_str(&out));
+        fflush(stdout);
+    } while (getchar() == '\n');
     gauge_free(g);
     meter_free(m);
 }
