@@ -41,7 +41,7 @@ static int install(struct lapse_daemon *d, struct contract *c, struct err *e)
 {
     struct lapse_contract box = {c};
     struct lapse_report *r = lapse_install(&box, NULL);
-    int code = lapse_report_exit(r);
+    int code = (int)lapse_report_exit(r);
     if (code != LAPSE_DONE) {
         err_set(e, code == LAPSE_UNREACHABLE ? ERR_UNREACHABLE : ERR_DATABASE, "%s",
                 r->report->error ? r->report->error : "the tables could not be installed");

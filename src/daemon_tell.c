@@ -18,11 +18,12 @@ static bool is_new(char **said, const char *now)
     return *now != 0;
 }
 
+/* Against what was told last: a process that was frozen finds its lease expired before it asks anybody. */
 void tell_lease(struct worker *w)
 {
     struct lapse_daemon *d = w->daemon;
     bool leads = hand_leads(w->hand);
-    if (leads == w->leads) /* as this thread last said */
+    if (leads == w->leads) /* only this thread writes it */
         return;
     struct event *ev = event_new(leads ? EVENT_LEASE_TAKEN : EVENT_LEASE_LOST, w->name, when_now());
     event_message(ev,

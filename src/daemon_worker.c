@@ -41,7 +41,8 @@ static bool asked_to_stop(void *context)
 
 static void on_batch(void *context, const struct policy *p, int64_t us)
 {
-    const struct worker *w = context;
+    struct worker *w = context;
+    tell_lease(w); /* who leads is not known only when a long tick ends */
     meter_batch(w->daemon->meter, p, us);
 }
 
