@@ -225,14 +225,23 @@ static void turn_prepare(struct lapse_daemon *d)
 /* --- the loop --------------------------------------------------------------------------------------------
  */
 
+/* At work, lapse's own apart. The lock is held. */
+static size_t count_schedulers(const struct lapse_daemon *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_workers; i++)
+        n += !d->workers[i]->leave && strcmp(d->workers[i]->name, OWN_SCHEDULER) != 0;
+    return n;
+}
+
 static void status_line(struct lapse_daemon *d, struct text *out)
 {
     instant next = NEVER;
-    size_t n = 0, working = 0;
+    size_t working = 0;
     pthread_mutex_lock(&d->lock);
+    size_t n = count_schedulers(d);
     for (size_t i = 0; i < d->n_workers; i++) {
         const struct worker *w = d->workers[i];
-        n += !w->leave && strcmp(w->name, OWN_SCHEDULER) != 0;
         working += w->beat.working;
         if (w->begun && !w->beat.working && w->beat.start < next)
             next = w->beat.start;
@@ -368,12 +377,15 @@ static int64_t look_at_file(struct lapse_daemon *d)
 
 static void say_started(struct lapse_daemon *d)
 {
+    pthread_mutex_lock(&d->lock);
+    size_t schedulers = count_schedulers(d);
+    pthread_mutex_unlock(&d->lock);
     struct event *ev = event_new(EVENT_STARTED, NULL, when_now());
     event_message(ev, "lapse %s %s", LAPSE_VERSION,
                   d->options.observe ? "observes: it deletes nothing" : "runs");
     event_text(ev, "version", LAPSE_VERSION);
     event_text(ev, "file", d->file);
-    event_number(ev, "schedulers", (int64_t)d->n_workers - 1); /* lapse's own apart */
+    event_number(ev, "schedulers", (int64_t)schedulers);
     event_number(ev, "policies", (int64_t)d->terms->contract->n_policies);
     event_text(ev, "owner", d->owner);
     daemon_say(d, ev);

@@ -68,8 +68,8 @@ struct worker {
     /* The thread's own. */
     struct terms *held; /* what hand works under */
     struct troubles *troubles;
-    char *said_lease, *said_brake; /* who holds the lease, what is paused, as last said */
-    struct hand *hand;             /* comes and goes under the lock, for worker_interrupt */
+    char *said_lease, *said_brake, *said_remarks; /* who holds the lease, what is paused …, as last said */
+    struct hand *hand;                            /* comes and goes under the lock, for worker_interrupt */
 };
 
 /* What became of a policy, for those who ask. */

@@ -68,6 +68,15 @@ static void tell_brake(struct worker *w, const struct report *r, instant at)
     daemon_say(w->daemon, ev);
 }
 
+static void tell_remarks(struct worker *w, const struct report *r)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; i < r->n_remarks; i++)
+        text_addf(&t, "%s%s", i ? "; " : "", r->remarks[i]);
+    if (is_new(&w->said_remarks, text_str(&t)))
+        daemon_remark(w->daemon, LEVEL_WARN, "%s", text_str(&t));
+}
+
 /* The gravest of its policies'; of one that has none, what became of it as a whole. */
 static const char *tick_outcome(const struct report *r)
 {
@@ -169,6 +178,7 @@ void tell_tick(struct worker *w, const struct report *r, instant started)
     tell_lease(w);
     tell_held(w, r, at);
     tell_brake(w, r, at);
+    tell_remarks(w, r);
     events_of_tick(r, w->name, at, daemon_say_lent, d);
     size_t errors = troubles_of_tick(w->troubles, r, at, daemon_say_lent, d);
     meter_tick(d->meter, r, w->name);

@@ -210,6 +210,7 @@ void worker_free(struct worker *w)
     mem_free_p(&w->error);
     mem_free_p(&w->said_lease);
     mem_free_p(&w->said_brake);
+    mem_free_p(&w->said_remarks);
     mem_free_p(&w->name);
     mem_free_p(&w);
 }
