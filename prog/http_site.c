@@ -181,7 +181,9 @@ int site_open(struct site *s, struct sorry *ret_sorry)
     if (fd >= 0)
         close(fd);
     errno = error;
-    return sorry(ret_sorry, LAPSE_FAILED, "serve.listen: cannot listen on %s: %s%s", s->listen,
-                 strerror(error),
-                 error == EADDRINUSE ? "; another program has this port: choose another (port 0 picks a free one), or serve: off" : "");
+    return sorry(
+        ret_sorry, LAPSE_FAILED, "serve.listen: cannot listen on %s: %s%s", s->listen, strerror(error),
+        error == EADDRINUSE
+            ? "; another program has this port: choose another (port 0 picks a free one), or serve: off"
+            : "");
 }

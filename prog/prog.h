@@ -81,6 +81,13 @@ struct terminal {
 struct terminal terminal_of(FILE *stream);
 int terminal_width(FILE *stream); /* columns now; 0: not a terminal */
 
+/* signals.c: for a signal handler: the how-manieth request to stop this is; 0: an echo of the last one. */
+struct stop_count {
+    int n;
+    int64_t last_ms;
+};
+int stop_requests(struct stop_count *s);
+
 /* progress.c: lines on stderr while a sweep runs. */
 struct progress;
 struct progress *progress_new(const struct call *call); /* NULL: none is wanted */

@@ -68,8 +68,8 @@ struct worker {
     /* The thread's own. */
     struct terms *held; /* what hand works under */
     struct troubles *troubles;
-    char *said_lease, *said_brake; /* who holds the lease, what is paused, as last said */
-    struct hand *hand;             /* comes and goes under the lock, for worker_interrupt */
+    char *said_lease, *said_brake, *said_remarks; /* who holds the lease, what is paused …, as last said */
+    struct hand *hand;                            /* comes and goes under the lock, for worker_interrupt */
 };
 
 /* What became of a policy, for those who ask. */
@@ -187,8 +187,8 @@ void worker_free(struct worker *w); /* whose thread was joined */
 void worker_interrupt(struct worker *w);
 
 /* daemon_tell.c: what a tick's report means to everybody; in the worker's thread. */
-void tell_tick(struct worker *w, const struct report *r, instant started, bool led);
-void tell_lease(struct worker *w, bool led);
+void tell_tick(struct worker *w, const struct report *r, instant started);
+void tell_lease(struct worker *w);
 /* What is known of a policy of the terms in force; NULL: there is no such one. The lock is held. */
 struct policy_state *policy_state(struct lapse_daemon *d, const char *name);
 void states_free(struct lapse_daemon *d);

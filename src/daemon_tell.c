@@ -18,11 +18,12 @@ static bool is_new(char **said, const char *now)
     return *now != 0;
 }
 
-void tell_lease(struct worker *w, bool led)
+/* Against what was told last: a process that was frozen finds its lease expired before it asks anybody. */
+void tell_lease(struct worker *w)
 {
     struct lapse_daemon *d = w->daemon;
     bool leads = hand_leads(w->hand);
-    if (leads == led)
+    if (leads == w->leads) /* only this thread writes it */
         return;
     struct event *ev = event_new(leads ? EVENT_LEASE_TAKEN : EVENT_LEASE_LOST, w->name, when_now());
     event_message(ev,
@@ -65,6 +66,15 @@ static void tell_brake(struct worker *w, const struct report *r, instant at)
     event_message(ev, "%s", why ? why : "a brake is on");
     event_text(ev, "policies", text_str(&names));
     daemon_say(w->daemon, ev);
+}
+
+static void tell_remarks(struct worker *w, const struct report *r)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; i < r->n_remarks; i++)
+        text_addf(&t, "%s%s", i ? "; " : "", r->remarks[i]);
+    if (is_new(&w->said_remarks, text_str(&t)))
+        daemon_remark(w->daemon, LEVEL_WARN, "%s", text_str(&t));
 }
 
 /* The gravest of its policies'; of one that has none, what became of it as a whole. */
@@ -161,13 +171,14 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
 /* --- all of it -------------------------------------------------------------------------------------------
  */
 
-void tell_tick(struct worker *w, const struct report *r, instant started, bool led)
+void tell_tick(struct worker *w, const struct report *r, instant started)
 {
     struct lapse_daemon *d = w->daemon;
     instant at = when_now();
-    tell_lease(w, led);
+    tell_lease(w);
     tell_held(w, r, at);
     tell_brake(w, r, at);
+    tell_remarks(w, r);
     events_of_tick(r, w->name, at, daemon_say_lent, d);
     size_t errors = troubles_of_tick(w->troubles, r, at, daemon_say_lent, d);
     meter_tick(d->meter, r, w->name);

@@ -41,7 +41,8 @@ static bool asked_to_stop(void *context)
 
 static void on_batch(void *context, const struct policy *p, int64_t us)
 {
-    const struct worker *w = context;
+    struct worker *w = context;
+    tell_lease(w); /* who leads is not known only when a long tick ends */
     meter_batch(w->daemon->meter, p, us);
 }
 
@@ -74,10 +75,9 @@ static void tick(struct worker *w)
     pthread_mutex_unlock(&d->lock);
     if (!w->hand)
         set_hand(w, new_hand(w));
-    bool led = hand_leads(w->hand);
     instant started = when_now();
     struct report *r = hand_tick(w->hand, &o);
-    tell_tick(w, r, started, led);
+    tell_tick(w, r, started);
     report_free(r);
     pthread_mutex_lock(&d->lock);
     w->finished = true;
@@ -105,9 +105,8 @@ static void wait_for_orders(struct worker *w)
     pthread_mutex_unlock(&w->daemon->lock);
     int64_t us = INT64_MAX;
     if (w->hand) {
-        bool led = hand_leads(w->hand);
         us = hand_keep(w->hand);
-        tell_lease(w, led);
+        tell_lease(w);
     }
     pthread_mutex_lock(&w->daemon->lock);
     if (!has_orders(w))
@@ -211,6 +210,7 @@ void worker_free(struct worker *w)
     mem_free_p(&w->error);
     mem_free_p(&w->said_lease);
     mem_free_p(&w->said_brake);
+    mem_free_p(&w->said_remarks);
     mem_free_p(&w->name);
     mem_free_p(&w);
 }

@@ -395,7 +395,6 @@ static void end_history(struct tick *t)
     struct work *w = &t->work;
     if (t->options->observe)
         return;
-    atomic_store(&t->hand->interrupted, false); /* that it was is worth a row */
     history_end(&t->history, w->now + (when_monotonic_us() - t->clock_us));
     if (t->history.trouble.kind != ERR_NONE)
         work_remark(w, arena_printf(w->report->arena, "the history of scheduler '%s' has a gap: %s",

@@ -130,6 +130,20 @@ class Ticks(DaemonCase):
             d.wait_for("main.lifecycle_pruned", job=0)
         self.assertEqual([x["job"] for x in d.said("main.lifecycle_pruned") if x["job"]], [4])
 
+    def test_a_brake_is_said_once(self):
+        contract = OFTEN
+        with self.daemon(contract, "--install") as d:
+            d.wait_for("main.lifecycle_pruned")
+            self.lapse(contract, "pause", "main", code=0)
+            d.wait_for("main.paused", policies="job", message=lambda m: "lapse resume main" in m)
+            self.jobs(1)
+            time.sleep(0.5)
+            self.left("job", 1)
+            self.assertEqual(len(d.said("main.paused")), 1)
+            self.lapse(contract, "resume", "main", code=0)
+            self.gone_soon(1)
+            self.assertEqual(d.said("lifecycle_tick_failed"), [])
+
     def test_observe_deletes_nothing(self):
         self.jobs(1, 2)
         self.lapse(OFTEN, "install", code=0)
