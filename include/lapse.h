@@ -80,6 +80,7 @@ struct lapse_options {
     const char *pause_for; /* pause: a duration like 2h; NULL: until resumed */
     const char *page;      /* page_check: the file that should hold the page */
     int html;              /* page_check: as HTML */
+    int64_t last;          /* history: so many runs; 0: 20. policies[0]: of this scheduler */
 };
 
 /* The contract against the live schema. Reads only. */

@@ -81,6 +81,8 @@ static void keep_value(struct call *call, enum option_bit bit, const char *value
         call->grants = value;
     else if (bit == OPTION_FOR)
         call->pause_for = value;
+    else if (bit == OPTION_LAST)
+        call->last = value;
     else if (bit == OPTION_CHECK)
         call->page = value;
     else if (bit == OPTION_OUTPUT)

@@ -21,6 +21,7 @@ enum option_bit {
     OPTION_WATCH = 1 << 10,
     OPTION_LOG_FORMAT = 1 << 11,
     OPTION_LOG_LEVEL = 1 << 12,
+    OPTION_LAST = 1 << 13,
     OPTION_PRINT = 1 << 16,
     OPTION_GRANTS = 1 << 17,
     OPTION_FOR = 1 << 18,
@@ -53,6 +54,7 @@ struct call {
     const char *grants, *pause_for; /* NULL: not given */
     const char *page, *output;      /* contract, init */
     const char *log_format, *log_level;
+    const char *last;   /* history; NULL: not given */
     const char **names; /* the words after the command */
     size_t n_names;
 };
@@ -79,6 +81,13 @@ struct terminal {
 struct terminal terminal_of(FILE *stream);
 int terminal_width(FILE *stream); /* columns now; 0: not a terminal */
 
+/* signals.c: for a signal handler: the how-manieth request to stop this is; 0: an echo of the last one. */
+struct stop_count {
+    int n;
+    int64_t last_ms;
+};
+int stop_requests(struct stop_count *s);
+
 /* progress.c: lines on stderr while a sweep runs. */
 struct progress;
 struct progress *progress_new(const struct call *call); /* NULL: none is wanted */
@@ -104,6 +113,8 @@ int cmd_resume(const struct call *call);
 int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
 int cmd_run(const struct call *call);
+int cmd_status(const struct call *call);
+int cmd_history(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif

@@ -545,10 +545,12 @@ static const struct key_doc keys[] = {
      .read = read_text, FIELD(contract, own_schema)},
 
     {"serve", "listen", "host:port", "127.0.0.1:9933",
-     "The address to listen on; port 0 picks a free one.",
+     "The address to listen on; port 0 picks a free one. Anything but loopback needs a token_file. Read at the start, "
+     "where an address that cannot be had ends the daemon, and at every reload, where the old one then stays.",
      .read = read_listen, FIELD(contract, listen)},
     {"serve", "token_file", "path", "",
-     "A file with the token that changes, and reads from other machines, must carry.",
+     "A file with one word, the token. Off loopback every request but those for health must carry it: Authorization: "
+     "Bearer TOKEN.",
      .read = read_path, FIELD(contract, token_file)},
 
     {"scheduler", "every", "duration", "",

@@ -429,9 +429,11 @@ struct report *hand_tick(struct hand *h, const struct tick_options *o)
     struct report *r = t.work.report;
     if (get_ready(&t, &e) == 0) {
         r->now = t.work.now;
-        open_history(&t);
-        do_policies(&t);
-        end_history(&t);
+        if (h->contract->own || work_keeps_history(&t.work)) { /* else there is nothing of lapse's own */
+            open_history(&t);
+            do_policies(&t);
+            end_history(&t);
+        }
     } else {
         work_fail(&t.work, &e);
         r->kind = REPORT_ERROR;

@@ -88,7 +88,9 @@ struct run_totals {
     struct run_total {
         const char *scheduler;
         int64_t runs, rows, skipped, unknown, errors;
-        instant since; /* the oldest began */
+        instant since;     /* the oldest began */
+        const char *error; /* the last one; NULL: none */
+        instant error_at;  /* when its run began */
     } * list;
     size_t n;
 };

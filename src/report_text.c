@@ -391,6 +391,10 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
         fputs(r->draft, out);
     else if (r->kind == REPORT_EXPLAIN)
         show_explain(&v, r);
+    else if (r->kind == REPORT_STATUS)
+        show_status(&v, r);
+    else if (r->kind == REPORT_HISTORY)
+        show_history(&v, r);
     for (size_t i = 0; i < r->n_remarks; i++)
         put_text(&v, DIM, clean(&v, r->remarks[i]), 0, 0);
     if (r->error)

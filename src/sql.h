@@ -153,6 +153,8 @@ void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p); /
 void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p);  /* one number */
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p,
                    int64_t most); /* one number */
+/* One row: how many, and the earliest of their times (microseconds or NULL). */
+void sql_backlog(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most);
 /* One row: gone per slot, detached per detach slot, oldest, newest (microseconds or NULL). */
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* One row: null_time, unreadable_time, held, waiting. */

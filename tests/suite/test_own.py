@@ -166,7 +166,7 @@ class Versions(Own):
     def test_an_upgrade(self):
         self.as_of_version_1()
         self.lapse(LIMITED, "pause", "s", code=0)
-        self.assertEqual(len(self.install(PLAIN, "--print").json["statements"]), {True: 6, False: 5}[self.on_postgres])
+        self.assertEqual(len(self.install(PLAIN, "--print").json["statements"]), {True: 8, False: 7}[self.on_postgres])
         self.assertEqual(self.install().json["from"], 1)
         self.assertEqual(self.own_tables(), OWN)
         self.assertEqual(self.sweep(LIMITED, code=6).policy("s")["outcome"], "paused", "what was kept is kept")
@@ -360,6 +360,10 @@ class Grants(Own, PostgresTest):
                 count = "select count(*) from app." + ("task" if what in ("task", "doc") else "job")
                 before = self.db.rows(count)
                 r, c = self.run_as_role("sweep", "--now", NOW), self.run_as_role("check")
+                if what == "lapse_run":     # nothing depends on the history: it is said, and the sweep goes on
+                    self.assertIn(right, next(x for x in r.json["remarks"] if "lapse_run" in x), revoke)
+                    self.given("delete from upkeep.lapse_fuse; " + grant)
+                    continue
                 self.assertIn(r.code, (1, 2, 3), f"{revoke}\n{r}")
                 said = (r.said + c.said).lower()
                 self.assertIn(what.lower(), said, revoke)
