@@ -644,6 +644,13 @@ static int postgres_inspect(struct store *s, const struct table_names *names, st
     return result;
 }
 
+static int postgres_schema_stamp(struct store *s, int64_t *ret, struct err *e)
+{
+    (void)s, (void)e;
+    *ret = -1;
+    return 0;
+}
+
 static int postgres_list_tables(struct store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                                 struct err *e)
 {
@@ -662,6 +669,7 @@ const struct store_ops store_postgres = {
     .reconnect = postgres_reconnect,
     .now = postgres_now,
     .inspect = postgres_inspect,
+    .schema_stamp = postgres_schema_stamp,
     .list_tables = postgres_list_tables,
     SQLSTORE_VERBS,
 };
