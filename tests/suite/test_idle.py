@@ -43,4 +43,7 @@ class Idle(unittest.TestCase):
         for tick in ticks[2:5]:
             probes = [s for s in tick if re.match(r'SELECT 1 FROM "public"."t\d+"', s)]
             self.assertEqual(len(probes), POLICIES, tick[:20])
-            self.assertLessEqual(len(tick), POLICIES + 20, [s for s in tick if s not in probes])
+            around = [s for s in tick if s not in probes and not re.match("BEGIN|ROLLBACK", s)]
+            self.assertLessEqual(len(around), 10, around)
+            # Probes share a transaction for 20 ms: with a slow program on a busy machine these are more.
+            self.assertLessEqual(len(tick), POLICIES * 1.5)
