@@ -20,8 +20,8 @@ struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
     PGconn *conn;
     bool reading;
-    bool marked;               /* the savepoint exists */
-    int64_t stamp, stamped_us; /* of the schema, and when it was asked for; 0: not on this connection */
+    bool marked;                  /* the savepoint exists */
+    int64_t stamp, stamp_ends_us; /* of the schema, and until when it will do; 0: not on this connection */
 };
 
 static struct postgres *of_sql(struct sql_store *s)
@@ -617,7 +617,7 @@ static int postgres_reconnect(struct store *s, struct err *e)
 {
     struct postgres *p = of_store(s);
     p->marked = false;
-    p->stamped_us = 0;
+    p->stamp_ends_us = 0;
     PQreset(p->conn);
     return check_connection(p->conn, e);
 }
@@ -647,11 +647,12 @@ static int postgres_inspect(struct store *s, const struct table_names *names, st
 }
 
 /* Every row of the catalog that says something of a table, by the transaction that wrote it; what temporary
- * tables come and go with is nobody's business. Asked now and then only. What facts depend on besides (roles,
+ * tables come and go with is nobody's business. Asked now and then only, and less often where the catalog is
+ * so large that it takes long: never more than a hundredth of the time. What facts depend on besides (roles,
  * the data) ages. */
 static int postgres_schema_stamp(struct store *s, int64_t *ret, struct err *e)
 {
-    enum { STAMP_LASTS_US = 10 * US_PER_S, FACTS_LAST_S = 600 };
+    enum { STAMP_LASTS_US = 10 * US_PER_S, STAMP_SHARE = 100, FACTS_LAST_S = 600 };
     static const char sql[] =
         "WITH c AS (SELECT oid, xmin FROM pg_catalog.pg_class WHERE oid >= 16384 AND relpersistence <> 't' "
         "           AND relkind <> 't') "
@@ -669,14 +670,15 @@ static int postgres_schema_stamp(struct store *s, int64_t *ret, struct err *e)
         " SELECT 'e' || oid || ' ' || xmin FROM pg_catalog.pg_enum) AS x(w)";
     struct postgres *p = of_store(s);
     int64_t now = when_monotonic_us();
-    if (!p->stamped_us || now - p->stamped_us >= STAMP_LASTS_US) {
+    if (now >= p->stamp_ends_us) {
         if (may_ask(p, e) < 0)
             return -1;
         AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
         if (!succeeded(r))
             return fail(p, r, e);
         p->stamp = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
-        p->stamped_us = now;
+        int64_t asked = when_monotonic_us(), rest = (asked - now) * STAMP_SHARE;
+        p->stamp_ends_us = asked + (rest > STAMP_LASTS_US ? rest : STAMP_LASTS_US);
     }
     *ret = (p->stamp ^ now / (FACTS_LAST_S * US_PER_S)) & INT64_MAX;
     return 0;
