@@ -208,7 +208,7 @@ static void dismiss_others(struct lapse_daemon *d, const struct posts *posts)
 int terms_enforce(struct lapse_daemon *d, struct terms *t, struct err *e)
 {
     AUTO(posts_release) struct posts posts = {0};
-    if (open_posts(t->contract, &posts, e) < 0 || open_posts(t->contract->own, &posts, e) < 0)
+    if (open_posts(t->contract, &posts, e) < 0)
         return -1;
     pthread_mutex_lock(&d->lock);
     if (fill_posts(d, t, &posts, e) < 0) {
