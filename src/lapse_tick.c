@@ -131,6 +131,12 @@ void hand_interrupt(struct hand *h)
     atomic_store(&h->interrupted, true);
 }
 
+static bool asked_to_stop(void *tick)
+{
+    const struct tick_options *o = ((struct tick *)tick)->options;
+    return o->stop && o->stop(o->context);
+}
+
 /* --- what a tick begins with ---------------------------------------------------------------------------- */
 
 static int connect(struct tick *t, struct err *e)
@@ -190,7 +196,7 @@ static int get_ready(struct tick *t, struct err *e)
     if (read_clock_and_own(t, e) == 0)
         return 0;
     t->hand->looked_us = 0;
-    if (e->kind != ERR_LOST || t->work.store->ops->reconnect(t->work.store, e) < 0)
+    if (e->kind != ERR_LOST || asked_to_stop(t) || t->work.store->ops->reconnect(t->work.store, e) < 0)
         return -1;
     return read_clock_and_own(t, e);
 }
@@ -254,12 +260,6 @@ static bool nothing_due(struct tick *t, const struct known *k, struct report_pol
 }
 
 /* --- one policy ----------------------------------------------------------------------------------------- */
-
-static bool asked_to_stop(void *tick)
-{
-    const struct tick_options *o = ((struct tick *)tick)->options;
-    return o->stop && o->stop(o->context);
-}
 
 static void on_begin(void *tick, const struct plan *p)
 {

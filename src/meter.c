@@ -246,10 +246,10 @@ static void expect_scheduler(struct meter *m, const struct scheduler *s)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* Whether a contract has what the labels of a gauge name. */
+/* Whether a contract, or what lapse has of its own, has what the labels of a gauge name. */
 static bool speaks_of(const struct contract *c, enum metric x, const struct series *s)
 {
-    if (x == METRIC_BUILD)
+    if (x == METRIC_BUILD || (c->own && speaks_of(c->own, x, s)))
         return true;
     if (!strcmp(table[x].labels[0], "space")) {
         for (size_t i = 0; i < c->n_purges; i++)
@@ -270,6 +270,14 @@ static bool speaks_of(const struct contract *c, enum metric x, const struct seri
     return false;
 }
 
+static void expect(struct meter *m, struct arena *scratch, const struct contract *c)
+{
+    for (size_t i = 0; i < c->n_schedulers; i++)
+        expect_scheduler(m, &c->schedulers[i]);
+    for (size_t i = 0; i < c->n_policies; i++)
+        expect_policy(m, scratch, &c->policies[i]);
+}
+
 void meter_expect(struct meter *m, const struct contract *c)
 {
     AUTO(arena_free_p) struct arena *scratch = arena_new();
@@ -279,10 +287,9 @@ void meter_expect(struct meter *m, const struct contract *c)
             if (!speaks_of(c, (enum metric)x, m->metrics[x].list[i]))
                 drop_at(m, (enum metric)x, i);
     pthread_mutex_unlock(&m->lock);
-    for (size_t i = 0; i < c->n_schedulers; i++)
-        expect_scheduler(m, &c->schedulers[i]);
-    for (size_t i = 0; i < c->n_policies; i++)
-        expect_policy(m, scratch, &c->policies[i]);
+    expect(m, scratch, c);
+    if (c->own)
+        expect(m, scratch, c->own);
 }
 
 /* --- a tick -------------------------------------------------------------------------------------- */
