@@ -47,7 +47,8 @@ struct tick {
     int64_t clock_us;       /* when the database's clock was read, by the monotonic one */
     int64_t look_since_us;  /* a transaction for probes is open since then; 0: none is */
     int64_t look_timeout_us;
-    const char *why_not; /* the rest of the policies is not begun; NULL: it is */
+    const char *why_not;            /* the rest of the policies is not begun; NULL: it is */
+    const struct report_policy *at; /* the one that is swept */
 };
 
 /* --- the hand ------------------------------------------------------------------------------------------- */
@@ -269,9 +270,10 @@ static void on_begin(void *tick, const struct plan *p)
 
 static void on_batch(void *tick, const struct plan *p, const struct outcome *so_far)
 {
+    (void)p;
     const struct tick_options *o = ((struct tick *)tick)->options;
     if (o->batch)
-        o->batch(o->context, p->policy, so_far->batch_us);
+        o->batch(o->context, ((struct tick *)tick)->at, so_far->batch_gone, so_far->batch_us);
 }
 
 /* Everything anew: what goes is decided by what is there now. */
@@ -281,6 +283,7 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     struct facts *facts = NULL;
     end_look(t);
     AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
+    t->at = rp;
     if (plan)
         work_sweep(w, rp, plan,
                    (struct sweep_options){.stop = asked_to_stop,

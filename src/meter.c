@@ -302,12 +302,8 @@ static const char *known_reason(const char *reason)
     return skip_reasons[COUNT_OF(skip_reasons) - 1];
 }
 
-static void count_policy(struct meter *m, const struct report_policy *p, const char *scheduler)
+static void count_skipped(struct meter *m, const struct report_policy *p, const char *scheduler)
 {
-    const char *name = p->policy->name;
-    for (size_t i = 0; i < p->n_tables; i++)
-        meter_add(m, METRIC_PRUNE_ROWS, (const char *const[]){scheduler, report_label(p, i), name},
-                  (double)p->gone[i]);
     for (size_t i = 0; i < p->n_skipped; i++)
         meter_add(m, METRIC_SKIPPED,
                   (const char *const[]){scheduler, p->policy->label, known_reason(p->skipped[i].reason)}, 1);
@@ -320,7 +316,7 @@ void meter_tick(struct meter *m, const struct report *r, const char *scheduler)
     for (size_t i = 0; i < r->n_policies; i++) {
         const struct report_policy *p = &r->policies[i];
         if (r->kind == REPORT_SWEEP)
-            count_policy(m, p, scheduler);
+            count_skipped(m, p, scheduler);
         ran |= report_ran(p);
         well &= !report_in_trouble(p) && p->kind != OUTCOME_STOPPED;
     }
@@ -330,9 +326,13 @@ void meter_tick(struct meter *m, const struct report *r, const char *scheduler)
         meter_set(m, METRIC_LAST_SUCCESS, labels, (double)r->now / 1e6);
 }
 
-void meter_batch(struct meter *m, const struct policy *p, int64_t us)
+void meter_batch(struct meter *m, const struct report_policy *p, const int64_t *gone, int64_t us)
 {
-    meter_observe(m, METRIC_BATCH_SECONDS, (const char *const[]){p->scheduler, p->label}, (double)us / 1e6);
+    const struct policy *of = p->policy;
+    for (size_t i = 0; i < p->n_tables; i++)
+        meter_add(m, METRIC_PRUNE_ROWS, (const char *const[]){of->scheduler, report_label(p, i), of->name},
+                  (double)gone[i]);
+    meter_observe(m, METRIC_BATCH_SECONDS, (const char *const[]){of->scheduler, of->label}, (double)us / 1e6);
 }
 
 /* --- as Prometheus reads them -------------------------------------------------------------------- */
