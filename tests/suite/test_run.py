@@ -423,6 +423,17 @@ class Install(DaemonCase):
         self.assertLess(names.index("lapse.installed"), names.index("main.lifecycle_pruned"))
         self.assertIn(("daemon",), self.db.rows("select source from lapse_run"))
 
+    def test_a_store_that_is_set_right_while_it_is_waited_for(self):
+        """What was asked of the wrong one is asked of the right one, and the wrong one is forgotten."""
+        d = self.daemon(OFTEN, db=Sqlite(new_path("nowhere", ".db")).dsn)
+        d.wait_for("main.lifecycle_tick_failed")
+        self.assertFalse(d.ready())
+        d.rewrite(self.db, OFTEN)
+        d.signal(SIGHUP)
+        d.wait_for("lapse.contract_reloaded", changes=lambda c: "store changed" in c)
+        eventually(d.ready, words=lambda: d.http("/readyz"))
+        d.stop()
+
     def test_without_it_no_history_is_kept(self):
         with self.daemon(OFTEN) as d:
             d.wait_for("lapse.remark", message=lambda m: "run lapse install" in m)
