@@ -465,7 +465,7 @@ int lapse_daemon_ready(struct lapse_daemon *d, char **ret_why)
         text_add(&why, atomic_load(&d->stopping) ? "it is stopping\n" : "it has not started yet\n");
     if (d->refused)
         text_addf(&why, "the contract was read again and refused: %s\n", d->refused);
-    if (d->prepare.unreachable)
+    if (d->prepare.unreachable || d->gauge.lost)
         text_add(&why, "the database could not be reached\n");
     else if (d->running && !d->prepare.may_begin)
         text_add(&why, "no scheduler has begun: the database has not answered yet\n");

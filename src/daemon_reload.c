@@ -90,7 +90,7 @@ static bool has_policies(const struct contract *c, const struct scheduler *s)
     return false;
 }
 
-static int open_posts(const struct contract *c, struct posts *ret, struct err *e)
+static int open_posts_of(const struct contract *c, struct posts *ret, struct err *e)
 {
     for (size_t i = 0; i < c->n_schedulers; i++) {
         if (!has_policies(c, &c->schedulers[i]))
@@ -103,6 +103,12 @@ static int open_posts(const struct contract *c, struct posts *ret, struct err *e
         ret->n++;
     }
     return 0;
+}
+
+/* What lapse keeps of its own is swept like anything else: else the history would grow for ever. */
+static int open_posts(const struct contract *c, struct posts *ret, struct err *e)
+{
+    return open_posts_of(c, ret, e) < 0 || open_posts_of(c->own, ret, e) < 0 ? -1 : 0;
 }
 
 /* One that was told to leave and has not left is taken back: two threads of a scheduler would overlap. */

@@ -21,6 +21,7 @@ struct known {
     const struct policy *policy;
     struct facts *facts; /* NULL: none; only of policies whose probe is cheap */
     int64_t read_us;     /* by the monotonic clock */
+    int64_t stamp;       /* of the schema, before they were read */
     bool calm;           /* the last tick had nothing to complain of */
 };
 
@@ -45,10 +46,12 @@ struct tick {
     const struct tick_options *options;
     struct work work;
     struct history history; /* nothing with observe */
+    int64_t stamp;          /* of the schema as the tick began; -1: the engine has none */
     int64_t clock_us;       /* when the database's clock was read, by the monotonic one */
     int64_t look_since_us;  /* a transaction for probes is open since then; 0: none is */
     int64_t look_timeout_us;
-    const char *why_not; /* the rest of the policies is not begun; NULL: it is */
+    const char *why_not;            /* the rest of the policies is not begun; NULL: it is */
+    const struct report_policy *at; /* the one that is swept */
 };
 
 /* --- the hand ------------------------------------------------------------------------------------------- */
@@ -198,6 +201,8 @@ static int read_clock_and_own(struct tick *t, struct err *e)
     if (s->ops->now(s, &t->work.now, e) < 0)
         return -1;
     t->clock_us = when_monotonic_us();
+    if (s->ops->schema_stamp(s, &t->stamp, e) < 0)
+        return -1;
     return read_own(t, e);
 }
 
@@ -250,15 +255,18 @@ static bool probe_says_no(struct tick *t, const struct plan *plan)
     return false;
 }
 
-static bool is_known(const struct known *k)
+/* Where the engine says that its schema has not changed, facts do not age. */
+static bool is_known(const struct tick *t, const struct known *k)
 {
-    return k->facts && k->calm && when_monotonic_us() - k->read_us < FACTS_LAST_US;
+    if (!k->facts || !k->calm)
+        return false;
+    return t->stamp >= 0 ? k->stamp == t->stamp : when_monotonic_us() - k->read_us < FACTS_LAST_US;
 }
 
 /* Asked with facts from an earlier tick. false: something is due, or that is not known. */
 static bool nothing_due(struct tick *t, const struct known *k, struct report_policy *rp)
 {
-    if (!is_known(k))
+    if (!is_known(t, k))
         return false;
     AUTO(arena_free_p) struct arena *scratch = arena_new();
     struct findings found = {.arena = scratch};
@@ -279,9 +287,10 @@ static void on_begin(void *tick, const struct plan *p)
 
 static void on_batch(void *tick, const struct plan *p, const struct outcome *so_far)
 {
+    (void)p;
     const struct tick_options *o = ((struct tick *)tick)->options;
     if (o->batch)
-        o->batch(o->context, p->policy, so_far->batch_us);
+        o->batch(o->context, ((struct tick *)tick)->at, so_far->batch_gone, so_far->batch_us);
 }
 
 /* Everything anew: what goes is decided by what is there now. */
@@ -291,6 +300,7 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     struct facts *facts = NULL;
     end_look(t);
     AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
+    t->at = rp;
     if (plan)
         work_sweep(w, rp, plan,
                    (struct sweep_options){.stop = asked_to_stop,
@@ -301,6 +311,7 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     facts_free(k->facts);
     k->facts = plan && !plan->examines ? facts : NULL;
     k->read_us = when_monotonic_us();
+    k->stamp = t->stamp;
     if (!k->facts) {
         plan_free_p(&plan);
         facts_free(facts);

@@ -434,13 +434,15 @@ static void grow_back(struct run *r)
     r->tries = 0;
 }
 
-static void report_progress(struct run *r)
+static void report_progress(struct run *r, const struct slice *committed)
 {
     int64_t now = when_monotonic_us();
     r->out->duration_us = now - r->started;
     r->out->batch_us = now - r->batch_started;
+    r->out->batch_gone = committed->gone;
     if (r->options->progress)
         r->options->progress(r->options->context, r->plan, r->out);
+    r->out->batch_gone = NULL;
 }
 
 static void say_begins(struct run *r)
@@ -537,7 +539,7 @@ static void pass_in_batches(struct run *r)
         else if (!more)
             return;
         else if (s.picked)
-            report_progress(r);
+            report_progress(r, &s);
     }
 }
 
@@ -600,7 +602,7 @@ static void all_in_one(struct run *r)
             pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
             add_counts(r->plan, r->out->gone, r->out->detached, &all);
             r->out->batches++;
-            report_progress(r);
+            report_progress(r, &all);
             return;
         }
         ops->rollback(r->store);

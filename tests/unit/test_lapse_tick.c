@@ -364,10 +364,12 @@ static bool stop_now(void *context)
     return s->batches >= s->stop_after;
 }
 
-static void count_batch(void *context, const struct policy *p, int64_t us)
+static void count_batch(void *context, const struct report_policy *p, const int64_t *gone, int64_t us)
 {
     struct stopper *s = context;
-    assert_string_equal(p->name, "job");
+    assert_string_equal(p->policy->name, "job");
+    assert_int_equal(p->n_tables, 1);
+    assert_int_equal(gone[0], 2);
     assert_true(us > 0);
     s->batches++;
 }
