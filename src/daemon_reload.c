@@ -291,7 +291,8 @@ void daemon_reload(struct lapse_daemon *d)
     say_changes(d, &changes);
     pthread_mutex_lock(&d->lock);
     mem_free_p(&d->refused);
-    if (moved && d->options.install)
+    bool asking = d->prepare.running && !d->prepare.done; /* the store before, which may never answer */
+    if (moved && (d->options.install || asking))
         prepare_again(d);
     pthread_mutex_unlock(&d->lock);
 }

@@ -365,6 +365,20 @@ static void trip(struct run *r, const struct slice *s, const struct err *e)
     end(r, OUTCOME_FUSE, e);
 }
 
+/* A database that is there each time, and breaks the connection each time, is reached: it is what this policy
+ * asks of it that it does not bear. */
+static void recover_connection(struct run *r, struct err *e)
+{
+    if (!reconnected(r, e)) {
+        if (!asked_to_stop(r))
+            end(r, OUTCOME_FAILED, e);
+    } else if (++r->tries > TRIES) {
+        e->kind = ERR_DATABASE;
+        err_wrap(e, "gave up after the connection broke %d times one after the other", r->tries);
+        end(r, OUTCOME_FAILED, e);
+    }
+}
+
 static void recover(struct run *r, const struct slice *s, struct err *e)
 {
     switch (e->kind) {
@@ -391,8 +405,7 @@ static void recover(struct run *r, const struct slice *s, struct err *e)
         break;
     case ERR_COMMIT_UNKNOWN:
     case ERR_LOST:
-        if (++r->tries > TRIES || (!reconnected(r, e) && !asked_to_stop(r)))
-            end(r, OUTCOME_FAILED, e);
+        recover_connection(r, e);
         break;
     default:
         end(r, OUTCOME_FAILED, e);
@@ -597,6 +610,7 @@ static void all_in_one(struct run *r)
             return;
         if (e.kind == ERR_COMMIT_UNKNOWN)
             r->out->unknown += all.gone[r->plan->root.slot];
+        r->used_up = ERR_NONE; /* by rows that did not go */
         drop_skipped(r->out, skipped);
         r->tries = tries++; /* slices inside reset it; here it counts whole transactions */
         recover(r, &all, &e);

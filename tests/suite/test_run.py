@@ -153,6 +153,17 @@ class Install(DaemonCase):
         self.assertLess(names.index("lapse.installed"), names.index("main.lifecycle_pruned"))
         self.assertIn(("daemon",), self.db.rows("select source from lapse_run"))
 
+    def test_a_store_that_is_set_right_while_it_is_waited_for(self):
+        """What was asked of the wrong one is asked of the right one, and the wrong one is forgotten."""
+        d = self.daemon(OFTEN, db=Sqlite(new_path("nowhere", ".db")).dsn)
+        d.wait_for("main.lifecycle_tick_failed")
+        self.assertFalse(d.ready())
+        d.rewrite(self.db, OFTEN)
+        d.signal(SIGHUP)
+        d.wait_for("lapse.contract_reloaded", changes=lambda c: "store changed" in c)
+        eventually(d.ready, words=lambda: d.http("/readyz"))
+        d.stop()
+
     def test_the_history_is_swept(self):
         """By the built-in scheduler, which keeps its beat of ten minutes over a restart."""
         with self.daemon(OFTEN, "--install") as d:
