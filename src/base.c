@@ -55,7 +55,9 @@ struct arena {
     struct block *blocks;
 };
 
-enum { BLOCK_SIZE = 16 * 1024 };
+/* Many arenas hold little and are kept for long (what is known of a table, for each of a thousand policies): the
+ * first block is small, each further one twice as large. */
+enum { BLOCK_LEAST = 1024, BLOCK_MOST = 16 * 1024 };
 
 struct arena *arena_new(void)
 {
@@ -79,19 +81,27 @@ void arena_free_p(struct arena **a)
     *a = NULL;
 }
 
+static void add_block(struct arena *a, size_t size)
+{
+    size_t room = a->blocks ? 2 * a->blocks->room : BLOCK_LEAST;
+    if (room > BLOCK_MOST)
+        room = BLOCK_MOST;
+    if (room < size)
+        room = size;
+    struct block *b = mem_alloc(sizeof(*b) + room);
+    b->room = room;
+    b->next = a->blocks;
+    a->blocks = b;
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
     size_t align = _Alignof(max_align_t);
     if (size > SIZE_MAX / 2)
         out_of_memory();
     size = (size + align - 1) / align * align;
-    if (!a->blocks || a->blocks->room - a->blocks->used < size) {
-        size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
-        struct block *b = mem_alloc(sizeof(*b) + room);
-        b->room = room;
-        b->next = a->blocks;
-        a->blocks = b;
-    }
+    if (!a->blocks || a->blocks->room - a->blocks->used < size)
+        add_block(a, size);
     void *p = a->blocks->data + a->blocks->used;
     a->blocks->used += size;
     return p;
