@@ -53,10 +53,10 @@ struct block {
 
 struct arena {
     struct block *blocks;
+    size_t next_room;
 };
 
-/* Many arenas hold little and are kept for long (what is known of a table, for each of a thousand policies): the
- * first block is small, each further one twice as large. */
+/* The first is small, because many arenas stay so; each further one twice the size of the last. */
 enum { BLOCK_LEAST = 1024, BLOCK_MOST = 16 * 1024 };
 
 struct arena *arena_new(void)
@@ -81,27 +81,20 @@ void arena_free_p(struct arena **a)
     *a = NULL;
 }
 
-static void add_block(struct arena *a, size_t size)
-{
-    size_t room = a->blocks ? 2 * a->blocks->room : BLOCK_LEAST;
-    if (room > BLOCK_MOST)
-        room = BLOCK_MOST;
-    if (room < size)
-        room = size;
-    struct block *b = mem_alloc(sizeof(*b) + room);
-    b->room = room;
-    b->next = a->blocks;
-    a->blocks = b;
-}
-
 void *arena_alloc(struct arena *a, size_t size)
 {
     size_t align = _Alignof(max_align_t);
     if (size > SIZE_MAX / 2)
         out_of_memory();
     size = (size + align - 1) / align * align;
-    if (!a->blocks || a->blocks->room - a->blocks->used < size)
-        add_block(a, size);
+    if (!a->blocks || a->blocks->room - a->blocks->used < size) {
+        size_t usual = a->blocks ? a->next_room : BLOCK_LEAST, room = size > usual ? size : usual;
+        a->next_room = usual < BLOCK_MOST ? usual * 2 : BLOCK_MOST;
+        struct block *b = mem_alloc(sizeof(*b) + room);
+        b->room = room;
+        b->next = a->blocks;
+        a->blocks = b;
+    }
     void *p = a->blocks->data + a->blocks->used;
     a->blocks->used += size;
     return p;

@@ -20,6 +20,7 @@ struct known {
     const struct policy *policy;
     struct facts *facts; /* NULL: none; only of policies whose probe is cheap */
     int64_t read_us;     /* by the monotonic clock */
+    int64_t stamp;       /* of the schema, before they were read */
     bool calm;           /* the last tick had nothing to complain of */
 };
 
@@ -42,6 +43,7 @@ struct tick {
     const struct tick_options *options;
     struct work work;
     struct history history; /* nothing with observe */
+    int64_t stamp;          /* of the schema as the tick began; -1: the engine has none */
     int64_t clock_us;       /* when the database's clock was read, by the monotonic one */
     int64_t look_since_us;  /* a transaction for probes is open since then; 0: none is */
     int64_t look_timeout_us;
@@ -129,6 +131,12 @@ void hand_interrupt(struct hand *h)
     atomic_store(&h->interrupted, true);
 }
 
+static bool asked_to_stop(void *tick)
+{
+    const struct tick_options *o = ((struct tick *)tick)->options;
+    return o->stop && o->stop(o->context);
+}
+
 /* --- what a tick begins with ---------------------------------------------------------------------------- */
 
 static int connect(struct tick *t, struct err *e)
@@ -175,6 +183,8 @@ static int read_clock_and_own(struct tick *t, struct err *e)
     if (s->ops->now(s, &t->work.now, e) < 0)
         return -1;
     t->clock_us = when_monotonic_us();
+    if (s->ops->schema_stamp(s, &t->stamp, e) < 0)
+        return -1;
     return read_own(t, e);
 }
 
@@ -186,7 +196,7 @@ static int get_ready(struct tick *t, struct err *e)
     if (read_clock_and_own(t, e) == 0)
         return 0;
     t->hand->looked_us = 0;
-    if (e->kind != ERR_LOST || t->work.store->ops->reconnect(t->work.store, e) < 0)
+    if (e->kind != ERR_LOST || asked_to_stop(t) || t->work.store->ops->reconnect(t->work.store, e) < 0)
         return -1;
     return read_clock_and_own(t, e);
 }
@@ -227,15 +237,18 @@ static bool probe_says_no(struct tick *t, const struct plan *plan)
     return false;
 }
 
-static bool is_known(const struct known *k)
+/* Where the engine says that its schema has not changed, facts do not age. */
+static bool is_known(const struct tick *t, const struct known *k)
 {
-    return k->facts && k->calm && when_monotonic_us() - k->read_us < FACTS_LAST_US;
+    if (!k->facts || !k->calm)
+        return false;
+    return t->stamp >= 0 ? k->stamp == t->stamp : when_monotonic_us() - k->read_us < FACTS_LAST_US;
 }
 
 /* Asked with facts from an earlier tick. false: something is due, or that is not known. */
 static bool nothing_due(struct tick *t, const struct known *k, struct report_policy *rp)
 {
-    if (!is_known(k))
+    if (!is_known(t, k))
         return false;
     AUTO(arena_free_p) struct arena *scratch = arena_new();
     struct findings found = {.arena = scratch};
@@ -247,12 +260,6 @@ static bool nothing_due(struct tick *t, const struct known *k, struct report_pol
 }
 
 /* --- one policy ----------------------------------------------------------------------------------------- */
-
-static bool asked_to_stop(void *tick)
-{
-    const struct tick_options *o = ((struct tick *)tick)->options;
-    return o->stop && o->stop(o->context);
-}
 
 static void on_begin(void *tick, const struct plan *p)
 {
@@ -284,6 +291,7 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     facts_free(k->facts);
     k->facts = plan && !plan->examines ? facts : NULL;
     k->read_us = when_monotonic_us();
+    k->stamp = t->stamp;
     if (!k->facts) {
         plan_free_p(&plan);
         facts_free(facts);

@@ -147,6 +147,8 @@ struct store_ops {
 
     /* Facts of the tables named; a table that does not exist is simply not in them. */
     int (*inspect)(struct store *s, const struct table_names *names, struct facts **ret, struct err *e);
+    /* A number that is another after any change of the schema; -1: the engine has none. */
+    int (*schema_stamp)(struct store *s, int64_t *ret, struct err *e);
     /* Every ordinary table of the database that is not the engine's own, "schema.table", for coverage. */
     int (*list_tables)(struct store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                        struct err *e);

@@ -80,7 +80,9 @@ def steady(text, dates=False):
     text = re.sub(r"\d[\d,]* rows/s", "RATE", text)
     text = re.sub(r"\"duration_ms\": [\d.]+", "TIME", text)
     text = re.sub(r"\b[\w.-]+:\d+:[0-9a-f]{8}\b", "OWNER", text)                       # a process
-    text = re.sub(r"\"duration\": ?[\d.]+|\b(in|ago) (\d+[dhm] )?\d+[hm]$", "TIME", text, flags=re.M)
+    text = re.sub(r"\"duration\": ?[\d.]+", "TIME", text)
+    text = re.sub(r"\bin (\d+[dhm] )?\d+[hm]$", "in TIME", text, flags=re.M)              # the next run, …
+    text = re.sub(r"\b\d+m ago\b", "TIME ago", text)                                     # … the last
     text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
     text = re.sub(r"\b\d+ ticks? failed", "TICKS failed", text)
     text = re.sub(r"(_sum\S* |_timestamp_seconds\S* )[\d.]+", r"\1NUMBER", text)

@@ -40,9 +40,9 @@ class Busy(Case):
 
     def feed(self, first, n=60):
         db = self.db
+        db.executemany("insert into step values (?, ?)", [(first + i, first + i) for i in range(n)])
         for table in ("job", "note"):
             db.executemany(f"insert into {table} values (?, ?)", [(first + i, 1 + i) for i in range(n)])
-        db.executemany("insert into step values (?, ?)", [(first + i, first + i) for i in range(n)])
         db.executemany("insert into seen values (?, ?, ?)", [(first + i, i % 4, i) for i in range(n)])
 
     def count(self, table):
@@ -61,6 +61,7 @@ class Busy(Case):
                 while not stop:
                     d.http(path, timeout=60)
 
+            eventually(lambda: d.metric("lifecycle_tick_errors_total", "gone") > 3, 60, words=lambda: str(d))
             asking = [pool.submit(scrape, p) for p in ("/metrics", "/readyz", "/api/status")]
             try:
                 for turn in range(rounds):

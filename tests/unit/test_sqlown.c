@@ -342,6 +342,8 @@ static void the_newest_first(void **state)
     assert_string_equal(ids(&daemon, buf), "c a");
     assert_int_equal(own_of(f)->run_totals(f->store, &totals, &e), 0);
     assert_int_equal(totals.n, 3);
+    assert_true(totals.list[0].rows == 0 &&
+                totals.list[2].rows == 2); /* a writing changes its own row alone */
     assert_string_equal(totals.list[1].scheduler, "x");
     assert_true(totals.list[1].runs == 3 && totals.list[1].rows == 3 && totals.list[1].errors == 12);
     assert_true(totals.list[1].since == 4 * US_PER_S + 999999);
