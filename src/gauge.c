@@ -81,7 +81,7 @@ struct gauge {
     struct store *store;             /* NULL: none is open */
     struct facts *facts;             /* of every table that the policies name */
     int64_t facts_us, facts_took_us; /* when they were read, and for how long */
-    bool facts_wrong, lost; /* lost: the database was not there */
+    bool facts_wrong, lost;          /* lost: the database was not there */
     atomic_bool interrupted;
     struct gauged *list; /* as in pace.list */
     struct gauge_pace pace;
