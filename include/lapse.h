@@ -129,6 +129,12 @@ enum lapse_level { LAPSE_DEBUG, LAPSE_INFO, LAPSE_WARN, LAPSE_ERROR };
 enum lapse_news { LAPSE_READY, LAPSE_RELOADING, LAPSE_STOPPING, LAPSE_ALIVE };
 enum lapse_request { LAPSE_RELOAD, LAPSE_STOP, LAPSE_STOP_NOW };
 
+/* Where a contract wants to be served. The texts are free()d by who asked; listen NULL: nowhere. */
+struct lapse_serve {
+    unsigned long generation; /* grows by one with every contract taken into force */
+    char *listen, *token_file;
+};
+
 struct lapse_daemon_options {
     int observe;            /* say what is due, delete nothing: no connection that could write is opened */
     int install;            /* lapse's own tables first, as soon as the database is there */
@@ -142,6 +148,9 @@ struct lapse_daemon_options {
      */
     void (*news)(void *context, enum lapse_news news, const char *status);
     int64_t alive_us;
+    /* From that thread, before a contract that was read again comes into force: whether it can be served so.
+     * -1: it is refused as a whole; *ret_why, which is free()d, says why. NULL: nobody serves it. */
+    int (*accept)(void *context, const struct lapse_serve *wanted, char **ret_why);
     void *context;
 };
 
@@ -164,12 +173,7 @@ LAPSE_PUBLIC char *lapse_daemon_policies(struct lapse_daemon *d); /* JSON: polic
 /* JSON: past runs from the database, the newest first; NULL: *ret_why says why not. scheduler NULL: all. */
 LAPSE_PUBLIC char *lapse_daemon_runs(struct lapse_daemon *d, const char *scheduler, int64_t most,
                                      char **ret_why);
-/* Where the contract in force wants to be served; grows by one with every contract taken into force. The
- * texts are free()d by the caller; listen NULL: nowhere. */
-struct lapse_serve {
-    unsigned long generation;
-    char *listen, *token_file;
-};
+/* Where the contract in force wants to be served. */
 LAPSE_PUBLIC void lapse_daemon_serve(struct lapse_daemon *d, struct lapse_serve *ret);
 /* A line of the daemon's log, for whoever serves it. */
 LAPSE_PUBLIC void lapse_daemon_say(struct lapse_daemon *d, enum lapse_level level, const char *event,

@@ -143,6 +143,12 @@ static int log_options(const struct call *call, struct lapse_daemon_options *o)
  */
 
 /* HTTP is there before the first tick and until the last thread has ended. */
+static int accepts(void *context, const struct lapse_serve *wanted, char **ret_why)
+{
+    (void)context;
+    return http_accepts(wanted, ret_why);
+}
+
 static int run(struct lapse_daemon *d, struct http **http)
 {
     enum lapse_exit code = LAPSE_DONE;
@@ -166,6 +172,7 @@ int cmd_run(const struct call *call)
                                      .watch = given(call, OPTION_WATCH),
                                      .log = on_log,
                                      .news = on_news,
+                                     .accept = accepts,
                                      .alive_us = alive_us(),
                                      .context = &http};
     if (log_options(call, &o) < 0)

@@ -577,6 +577,18 @@ void http_follow(struct http *h)
     wake(h);
 }
 
+int http_accepts(const struct lapse_serve *wanted, char **ret_why)
+{
+    struct sorry why = {0};
+    struct site s = {0};
+    if (site_read(wanted, &s, &why) == 0) {
+        site_release(&s);
+        return 0;
+    }
+    *ret_why = strdup(why.text);
+    return -1;
+}
+
 static void http_free(struct http *h)
 {
     if (h->work)

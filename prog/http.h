@@ -16,6 +16,9 @@ struct http *http_start(struct lapse_daemon *d, enum lapse_exit *ret_exit);
 /* The contract in force may be another: looks, soon, from its own thread. Cheap; from any thread. What the
  * new one wants and cannot have is said, and the old stays. */
 void http_follow(struct http *h);
+/* Whether a contract that is about to come into force can be served so: its address is one, and off loopback
+ * it has a token that can be read. -1: *ret_why says why not. That a port is taken is found out by trying. */
+int http_accepts(const struct lapse_serve *wanted, char **ret_why);
 /* Before lapse_daemon_free. NULL is fine. */
 void http_stop(struct http *h);
 

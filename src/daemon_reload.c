@@ -270,6 +270,18 @@ static void say_changes(struct lapse_daemon *d, const struct changes *c)
     daemon_say(d, ev);
 }
 
+/* Whole or not at all: whoever serves the contract has a say before it comes into force. */
+static int can_be_served(struct lapse_daemon *d, const struct contract *c, struct err *e)
+{
+    const struct lapse_serve wanted = {.generation = d->generation + 1,
+                                       .listen = (char *)(uintptr_t)c->listen,
+                                       .token_file = (char *)(uintptr_t)c->token_file};
+    AUTO(mem_free_p) char *why = NULL;
+    if (!d->options.accept || d->options.accept(d->options.context, &wanted, &why) == 0)
+        return 0;
+    return err_set(e, ERR_CONTRACT, "serve: %s", why ? why : "not so");
+}
+
 void daemon_reload(struct lapse_daemon *d)
 {
     AUTO(mistakes_release) struct mistakes mistakes = {0};
@@ -283,7 +295,7 @@ void daemon_reload(struct lapse_daemon *d)
     }
     changes_find(d->terms->contract, t->contract, &changes);
     bool moved = !same_store(d->terms->contract, t->contract);
-    if (terms_enforce(d, t, &e) < 0) {
+    if (can_be_served(d, t->contract, &e) < 0 || terms_enforce(d, t, &e) < 0) {
         terms_drop(t);
         refuse(d, &mistakes, &e);
         return;

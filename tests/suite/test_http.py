@@ -471,6 +471,9 @@ class Places(Serving):
                 s.serve(listen, token)
                 self.assertTrue(until(lambda: words in s.log()), s.log())
                 self.assertTrue(until(lambda: f"still serving on http://0.0.0.0:{s.port}/" in s.log()), s.log())
+                if words not in ("in use", "cannot listen") and isinstance(s, Daemon):
+                    self.assertTrue(until(lambda: "lapse.contract_refused" in s.log()), s.log())   # as a whole
+                    self.assertEqual(s.get("/readyz").status, 503)
                 self.assertEqual(s.get("/metrics", token=TOKEN).status, 200)
                 self.assertEqual(s.get("/metrics").status, 401)
         self.moves(s, "127.0.0.1:0")
