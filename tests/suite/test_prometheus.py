@@ -93,7 +93,7 @@ class Scraped(Case):
                 for have, _ in found:
                     self.assertEqual(set(have) - ADDED, labels, name)
             schedulers = {m["scheduler"] for m, _ in p.ask("lifecycle_tick_errors_total")}
-            self.assertEqual(schedulers, {"main", 'odd "one"'})
+            self.assertEqual(schedulers, {"lapse", "main", 'odd "one"'})
             (_, last), = p.ask('lapse_last_success_timestamp_seconds{scheduler="main"}')
             (_, due), = p.ask('lapse_next_tick_timestamp_seconds{scheduler="main"}')
             self.assertLess(abs(time.time() - last), 10)
