@@ -487,6 +487,7 @@ const struct dialect dialect_postgres = {
     .now = bind_instant,
     .own = {.name_type = "text COLLATE \"C\"",
             .time_type = "timestamptz",
+            .text_type = "text",
             .bind_name = "text",
             .bind_time = "timestamptz",
             .time = TIME_INSTANT,

@@ -323,6 +323,7 @@ const struct dialect dialect_sqlite = {
     .now = now,
     .own = {.name_type = "TEXT",
             .time_type = "TEXT",
+            .text_type = "TEXT",
             .time = TIME_TEXT,
             .clock = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
             .clock_us = "lapse_instant(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), 'UTC')",

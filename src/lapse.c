@@ -255,9 +255,12 @@ static void copy_names(struct work *w, struct report_policy *rp, const struct pl
     rp->table = arena_strdup(a, p->root.table->print);
     rp->n_tables = p->n_slots;
     rp->tables = arena_alloc(a, p->n_slots * sizeof(*rp->tables));
+    rp->labels = arena_alloc(a, p->n_slots * sizeof(*rp->labels));
     rp->gone = arena_alloc(a, p->n_slots * sizeof(*rp->gone));
-    for (size_t i = 0; i < p->n_slots; i++)
+    for (size_t i = 0; i < p->n_slots; i++) {
         rp->tables[i] = arena_strdup(a, p->slots[i]->print);
+        rp->labels[i] = plan_label(p, i, a);
+    }
     rp->n_detach_tables = p->n_detach_slots;
     rp->detach_tables = arena_alloc(a, p->n_detach_slots * sizeof(*rp->detach_tables));
     rp->detached = arena_alloc(a, p->n_detach_slots * sizeof(*rp->detached));

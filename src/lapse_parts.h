@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "draft.h"
+#include "history.h"
 #include "lapse.h"
 #include "lease.h"
 #include "report.h"
@@ -59,5 +60,11 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
                        struct facts **ret_facts);
 /* What went wrong with one policy; the graver exit code stays. */
 void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e);
+
+/* --- the history (lapse_history.c) ------------------------------------------------------------------------
+ */
+
+/* What became of a policy, into the row of its run. */
+void history_add_policy(struct history *h, const struct report_policy *rp);
 
 #endif

@@ -3,28 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 enum { PARTS = 3 }; /* renewed when one of so many is over */
-
-/* For people the host and the process; what tells it from every other holder, also from an earlier process of
- * the same number in another container of the same name, is random. */
-static void name_owner(struct lease *l)
-{
-    char host[100] = "";
-    uint32_t random = 0;
-    if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
-        snprintf(host, sizeof(host), "?");
-    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        random = (uint32_t)when_now() ^ (uint32_t)when_monotonic_us();
-    snprintf(l->owner, sizeof(l->owner), "%s:%ld:%08x", host, (long)getpid(), (unsigned)random);
-}
 
 void lease_init(struct lease *l, struct store *s, const char *scheduler, int64_t us)
 {
     *l = (struct lease){.store = s, .scheduler = scheduler, .us = us};
-    name_owner(l);
+    own_process(l->owner, sizeof(l->owner));
 }
 
 const char *lease_obstacle(const struct store *s, const char **ret_fix)

@@ -1,13 +1,13 @@
 /* own: what lapse keeps for itself in the database: which version of its tables is there, tripped fuses,
- * brakes, leases. Plain values and the verbs a store has for them; where and how they are kept is the store's
- * affair.
+ * brakes, leases, past runs. Plain values and the verbs a store has for them; where and how they are kept is
+ * the store's affair.
  */
 #ifndef LAPSE_OWN_H
 #define LAPSE_OWN_H
 
 #include "plan.h"
 
-enum { OWN_VERSION = 2 }; /* of the tables that this program knows */
+enum { OWN_VERSION = 3 }; /* of the tables that this program knows */
 
 /* As last looked at. */
 struct own_state {
@@ -16,6 +16,7 @@ struct own_state {
     char lacks[200]; /* rights this user needs for a fuse and has not: "INSERT on public.lapse_fuse"; "": none
                       */
     char lacks_lease[200]; /* the same for a lease */
+    char lacks_runs[200];  /* the same for the history */
 };
 enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3 }; /* the versions that brought leases and the history */
 
@@ -47,6 +48,10 @@ const struct brake *brakes_named(const struct brakes *b, const char *name); /* N
 /* "paused since … until … by a brake on 'x' (lapse resume x)" */
 void brake_words(const struct brake *b, struct text *out);
 
+/* "host:pid:random": for people the host and the process; what tells it from every other, also from an
+ * earlier process of the same number in another container of the same name, is random. */
+void own_process(char *ret, size_t size);
+
 /* The lease of a scheduler, as kept. */
 struct lease_row {
     int64_t token;   /* grows by one whenever it is taken; never used again */
@@ -76,6 +81,18 @@ struct run_rows {
     size_t n;
 };
 void run_rows_release(struct run_rows *r);
+
+/* All kept runs of a scheduler together. */
+struct run_totals {
+    struct arena *arena; /* NULL: there are none */
+    struct run_total {
+        const char *scheduler;
+        int64_t runs, rows, skipped, unknown, errors;
+        instant since; /* the oldest began */
+    } * list;
+    size_t n;
+};
+void run_totals_release(struct run_totals *t);
 
 /* The lease of a scheduler beside its name, for those who look at all of them. */
 struct lease_rows {
@@ -147,6 +164,7 @@ struct own_ops {
     int (*runs)(struct store *s, const char *scheduler, int64_t most, struct run_rows *ret, struct err *e);
     /* The newest of each scheduler; by the daemon only, or by whom ever. */
     int (*last_runs)(struct store *s, bool daemon, struct run_rows *ret, struct err *e);
+    int (*run_totals)(struct store *s, struct run_totals *ret, struct err *e);
 };
 
 #endif

@@ -47,8 +47,6 @@ enum { CELL_TABLE, CELL_BOUNDING, CELL_TRIGGER, CELL_INVARIANT, CELL_OBSERVABILI
 void policy_cells(struct arena *a, const struct contract *c, const struct policy *p,
                   struct page_cell ret[N_POLICY_CELLS]);
 const struct scheduler *scheduler_of(const struct contract *c, const struct policy *p);
-/* Tables whose rows go with the policy's, each once, as the metric's label names them. */
-const char **policy_dependents(struct arena *a, const struct policy *p, size_t *ret_n);
 
 /* --- page_purge.c ------------------------------------------------------------------------------- */
 

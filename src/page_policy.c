@@ -520,32 +520,6 @@ static void say_invariant(struct arena *a, struct page_cell *cell, const struct 
 
 /* --- observability ------------------------------------------------------------------------------- */
 
-static void add_dependents(struct arena *a, const struct below *b, const char ***list, size_t *n)
-{
-    for (size_t i = 0; i < b->n_with; i++) {
-        AUTO(text_release) struct text name = {0};
-        table_name_print(&b->with[i].ref.table, &name);
-        bool known = false;
-        for (size_t k = 0; k < *n && !known; k++)
-            known = strcmp((*list)[k], text_str(&name)) == 0;
-        if (!known) {
-            *list = arena_push(a, *list, *n, sizeof(**list));
-            (*list)[(*n)++] = arena_strdup(a, text_str(&name));
-        }
-        struct below deeper = below_with(&b->with[i]);
-        add_dependents(a, &deeper, list, n);
-    }
-}
-
-const char **policy_dependents(struct arena *a, const struct policy *p, size_t *ret_n)
-{
-    const char **list = NULL;
-    struct below b = below_policy(p);
-    *ret_n = 0;
-    add_dependents(a, &b, &list, ret_n);
-    return list;
-}
-
 static void say_observability(struct arena *a, struct page_cell *cell, const struct contract *c,
                               const struct policy *p)
 {

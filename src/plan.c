@@ -860,6 +860,33 @@ bool plan_loses(const struct plan *p, const struct table *t)
     return false;
 }
 
+/* The first name under which the contract knows the table; NULL: it names it nowhere below. */
+static const struct table_name *name_below(const struct plan *p, const struct below *b, const struct table *t)
+{
+    for (size_t i = 0; i < b->n_with; i++) {
+        const struct table_name *n = &b->with[i].ref.table;
+        if (facts_table(p->facts, n) == t)
+            return n;
+        struct below deeper = below_with(&b->with[i]);
+        if ((n = name_below(p, &deeper, t)))
+            return n;
+    }
+    return NULL;
+}
+
+const char *plan_label(const struct plan *p, size_t slot, struct arena *a)
+{
+    AUTO(text_release) struct text name = {0};
+    struct below b = below_policy(p->policy);
+    if (slot == p->root.slot)
+        return arena_strdup(a, p->policy->label);
+    const struct table_name *written = name_below(p, &b, p->slots[slot]);
+    if (!written)
+        return arena_strdup(a, p->slots[slot]->print);
+    table_name_print(written, &name);
+    return arena_strdup(a, text_str(&name));
+}
+
 static void add_name(struct arena *a, struct table_names *names, const struct table_name *n)
 {
     names->list = arena_push(a, names->list, names->n, sizeof(*names->list));

@@ -186,6 +186,8 @@ void plan_free(struct plan *p);
 void plan_free_p(struct plan **p);
 /* Whether the policy deletes rows of this table. */
 bool plan_loses(const struct plan *p, const struct table *t);
+/* What metrics, logs and the history call the table of a slot (see policy_dependents). */
+const char *plan_label(const struct plan *p, size_t slot, struct arena *a);
 /* The tables that must be inspected before plan_make: the policy's own and every one it refers to. Adds to
  * list. */
 struct table_names {

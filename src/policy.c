@@ -260,3 +260,33 @@ struct below below_with(const struct with *w)
 {
     return (struct below){w->with, w->n_with, w->detach, w->n_detach, w->after, w->n_after};
 }
+
+/* Rows of the policy's own table that go along count as its own. */
+static void add_dependents(struct arena *a, const struct below *b, const char *own, const char ***list,
+                           size_t *n)
+{
+    for (size_t i = 0; i < b->n_with; i++) {
+        AUTO(text_release) struct text name = {0};
+        table_name_print(&b->with[i].ref.table, &name);
+        bool known = strcmp(own, text_str(&name)) == 0;
+        for (size_t k = 0; k < *n && !known; k++)
+            known = strcmp((*list)[k], text_str(&name)) == 0;
+        if (!known) {
+            *list = arena_push(a, *list, *n, sizeof(**list));
+            (*list)[(*n)++] = arena_strdup(a, text_str(&name));
+        }
+        struct below deeper = below_with(&b->with[i]);
+        add_dependents(a, &deeper, own, list, n);
+    }
+}
+
+const char **policy_dependents(struct arena *a, const struct policy *p, size_t *ret_n)
+{
+    AUTO(text_release) struct text own = {0};
+    const char **list = NULL;
+    struct below b = below_policy(p);
+    *ret_n = 0;
+    table_name_print(&p->table, &own);
+    add_dependents(a, &b, text_str(&own), &list, ret_n);
+    return list;
+}

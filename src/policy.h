@@ -208,4 +208,10 @@ struct below {
 struct below below_policy(const struct policy *p);
 struct below below_with(const struct with *w);
 
+/* What metrics, logs and the history call the tables that lose rows: the policy's own by its label; those
+ * whose rows go along by their names as the contract writes them, each once. plan_label says it of a plan's
+ * slots.
+ */
+const char **policy_dependents(struct arena *a, const struct policy *p, size_t *ret_n);
+
 #endif

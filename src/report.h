@@ -15,6 +15,7 @@ struct report_policy {
     enum outcome_kind kind; /* plan: OUTCOME_DONE means planned */
     const char *error;      /* NULL: none. For refused: the first findings, one per line */
     const char **tables;    /* names per slot, the root's last */
+    const char **labels;    /* per slot: what metrics, logs and the history call it (plan_label) */
     int64_t *gone;
     size_t n_tables;
     const char **detach_tables;

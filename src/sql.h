@@ -73,6 +73,7 @@ struct dialect {
     /* How lapse's own tables are spelt. */
     struct {
         const char *name_type, *time_type; /* of columns; names compare byte by byte */
+        const char *text_type;             /* of columns that hold text of any length */
         const char *bind_name, *bind_time; /* what values are bound as; NULL: the engine's choice */
         enum encoding time;                /* how that type holds an instant */
         const char *clock, *clock_us;      /* the database's clock: as that type; in microseconds */

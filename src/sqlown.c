@@ -1,11 +1,12 @@
 /* sqlown: lapse's own tables in an SQL database: their shapes by version, fuses, brakes, leases. See own.h.
+ * The history is in sqlown_run.c.
  *
  * Statements are written with words in braces, which become what the engine calls them: {lapse_fuse} a table
- * with its schema, {name} {count} {time} types, {clock} the database's clock, {us until} a time as
+ * with its schema, {name} {count} {time} {text} types, {clock} the database's clock, {us until} a time as
  * microseconds, {1} the first argument, bound, {later 1} the clock and so many microseconds. Rows are
  * replaced by DELETE and INSERT, which every engine has; where two do that at once, one of them finds the
  * other's row and begins again. */
-#include "sqlown.h"
+#include "sqlown_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,13 +44,32 @@ static const struct own_step steps[] = {
         "    acquired_at {time},\n"
         "    expires_at {time}\n"
         ")"},
+    /* The second key serves the newest of a scheduler, the third the newest of all and what is due. */
+    {3, "CREATE TABLE {lapse_run} (\n"
+        "    id {name} NOT NULL PRIMARY KEY,\n"
+        "    scheduler {name} NOT NULL,\n"
+        "    source {name} NOT NULL,\n"
+        "    owner {name} NOT NULL,\n"
+        "    started_at {time} NOT NULL,\n"
+        "    ended_at {time},\n"
+        "    outcome {name} NOT NULL,\n"
+        "    rows_gone {count} NOT NULL,\n"
+        "    skipped {count} NOT NULL,\n"
+        "    unknown {count} NOT NULL,\n"
+        "    batches {count} NOT NULL,\n"
+        "    errors {count} NOT NULL,\n"
+        "    error {text},\n"
+        "    counts {text} NOT NULL,\n"
+        "    UNIQUE (scheduler, started_at, id),\n"
+        "    UNIQUE (started_at, id)\n"
+        ")"},
 };
 
 /* The tables: since which version, by which columns they are known, and what a sweep does with them. */
 static const struct own_table {
     const char *name;
     int since;
-    const char *columns[8];
+    const char *columns[14];
     int needs;
 } tables[] = {
     {"lapse_version", 1, {"version", "installed_at"}, NEED_SELECT},
@@ -62,34 +82,41 @@ static const struct own_table {
      OWN_SINCE_LEASES,
      {"scheduler", "token", "owner", "acquired_at", "expires_at"},
      NEED_SELECT | NEED_INSERT | NEED_UPDATE},
+    {"lapse_run",
+     OWN_SINCE_RUNS,
+     {"id", "scheduler", "source", "owner", "started_at", "ended_at", "outcome", "rows_gone", "skipped",
+      "unknown", "batches", "errors", "error", "counts"},
+     NEED_SELECT | NEED_INSERT | NEED_UPDATE | NEED_DELETE}, /* who writes the history sweeps it, too */
 };
-enum { TABLE_VERSION, TABLE_FUSE, TABLE_PAUSE, TABLE_LEASE };
+enum { TABLE_VERSION, TABLE_FUSE, TABLE_PAUSE, TABLE_LEASE, TABLE_RUN };
 
 /* --- statements ----------------------------------------------------------------------------------------- */
-
-struct arg {
-    enum { ARG_NAME, ARG_COUNT, ARG_TIME } kind;
-    const char *name;
-    int64_t number;
-    bool null;
-};
 
 static struct sql_store *of(struct store *s)
 {
     return (struct sql_store *)s;
 }
 
-static void bind_arg(struct stmt *st, const struct dialect *d, const struct arg *a)
+/* Always of the same length, so that texts of times compare as the times do. */
+static void bind_time(struct stmt *st, const struct dialect *d, instant at)
 {
-    char buf[WHEN_TEXT_SIZE];
+    char local[WHEN_TEXT_SIZE], buf[WHEN_TEXT_SIZE + 1];
+    snprintf(buf, sizeof(buf), "%sZ", when_format_local(at, 6, local));
+    *strchr(buf, ' ') = 'T';
+    sql_bind_text(st, d, buf, d->own.bind_time);
+}
+
+static void bind_arg(struct stmt *st, const struct dialect *d, const struct own_arg *a)
+{
     if (a->null)
-        sql_bind(st, d, (struct value){.kind = VALUE_NULL}, d->own.bind_time);
+        sql_bind(st, d, (struct value){.kind = VALUE_NULL},
+                 a->kind == ARG_TIME ? d->own.bind_time : d->own.bind_name);
     else if (a->kind == ARG_NAME)
         sql_bind_text(st, d, a->name, d->own.bind_name);
     else if (a->kind == ARG_COUNT)
         sql_bind_integer(st, d, a->number);
     else
-        sql_bind_text(st, d, when_format(a->number, buf), d->own.bind_time);
+        bind_time(st, d, a->number);
 }
 
 static void add_table(struct stmt *st, const struct sql_store *s, const char *name)
@@ -106,23 +133,20 @@ static void add_instant(struct stmt *st, const struct dialect *d, const char *co
     d->time_value(st, "own", &t);
 }
 
-static void add_later(struct stmt *st, const struct dialect *d, const struct arg *a)
+static void add_later(struct stmt *st, const struct dialect *d, const struct own_arg *a)
 {
     text_add(&st->sql, d->own.later[0]);
     bind_arg(st, d, a);
     text_add(&st->sql, d->own.later[1]);
 }
 
-static void add_word(struct stmt *st, const struct sql_store *s, const char *word, const struct arg *args)
+static void add_word(struct stmt *st, const struct sql_store *s, const char *word, const struct own_arg *args)
 {
     const struct dialect *d = s->engine->dialect;
     const struct {
         const char *word, *means;
-    } words[] = {{"name", d->own.name_type},
-                 {"time", d->own.time_type},
-                 {"count", "bigint"},
-                 {"clock", d->own.clock},
-                 {"clock_us", d->own.clock_us}};
+    } words[] = {{"name", d->own.name_type}, {"time", d->own.time_type}, {"text", d->own.text_type},
+                 {"count", "bigint"},        {"clock", d->own.clock},    {"clock_us", d->own.clock_us}};
     if (strncmp(word, "lapse_", 6) == 0)
         add_table(st, s, word);
     else if (strncmp(word, "us ", 3) == 0)
@@ -130,7 +154,7 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
     else if (strncmp(word, "later ", 6) == 0)
         add_later(st, d, &args[word[6] - '1']);
     else if (word[0] >= '1' && word[0] <= '9')
-        bind_arg(st, d, &args[word[0] - '1']);
+        bind_arg(st, d, &args[strtol(word, NULL, 10) - 1]);
     else if (strcmp(word, "schema") == 0)
         sql_name(st, d, s->store.own.schema);
     for (size_t i = 0; i < COUNT_OF(words); i++)
@@ -139,7 +163,7 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
 }
 
 static void write(struct stmt *st, const struct sql_store *s, const char *sql, size_t len,
-                  const struct arg *args)
+                  const struct own_arg *args)
 {
     stmt_clear(st);
     for (const char *end = sql + len; sql < end;) {
@@ -157,7 +181,7 @@ static void write(struct stmt *st, const struct sql_store *s, const char *sql, s
     }
 }
 
-static int run(struct sql_store *s, const char *sql, const struct arg *args, int64_t *ret_affected,
+static int run(struct sql_store *s, const char *sql, const struct own_arg *args, int64_t *ret_affected,
                struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
@@ -166,16 +190,16 @@ static int run(struct sql_store *s, const char *sql, const struct arg *args, int
     return s->engine->execute(s, &st, ret_affected ? ret_affected : &ignored, e);
 }
 
-static int ask(struct sql_store *s, const char *sql, const struct arg *args, struct rows *ret, struct err *e)
+static int ask(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret,
+               struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     write(&st, s, sql, strlen(sql), args);
     return s->engine->query(s, &st, ret, e);
 }
 
-/* In the open transaction; or else in one of its own, where waiting has an end. */
-static int look_up(struct sql_store *s, const char *sql, const struct arg *args, struct rows *ret,
-                   struct err *e)
+int own_look_up(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret,
+                struct err *e)
 {
     if (s->writing)
         return ask(s, sql, args, ret, e);
@@ -186,7 +210,7 @@ static int look_up(struct sql_store *s, const char *sql, const struct arg *args,
     return r;
 }
 
-static int64_t number(const struct value *v)
+int64_t own_number(const struct value *v)
 {
     return v->kind == VALUE_INTEGER ? v->integer : v->kind == VALUE_TEXT ? strtoll(v->text, NULL, 10) : 0;
 }
@@ -194,14 +218,7 @@ static int64_t number(const struct value *v)
 /* --- transactions that write -------------------------------------------------------------------------------
  */
 
-struct change {
-    const char *sql;
-    const struct arg *args;
-    struct rows *found; /* not NULL: it asks, and this is the answer */
-    int64_t affected;
-};
-
-static int change_one(struct sql_store *s, struct change *c, struct err *e)
+static int change_one(struct sql_store *s, struct own_change *c, struct err *e)
 {
     if (!c->found)
         return run(s, c->sql, c->args, &c->affected, e);
@@ -209,7 +226,7 @@ static int change_one(struct sql_store *s, struct change *c, struct err *e)
     return ask(s, c->sql, c->args, c->found, e);
 }
 
-static int change_once(struct sql_store *s, struct change *changes, size_t n, struct err *e)
+static int change_once(struct sql_store *s, struct own_change *changes, size_t n, struct err *e)
 {
     int r = s->engine->begin_write(s, LOCK_US, STATEMENT_US, e);
     for (size_t i = 0; r == 0 && i < n; i++)
@@ -221,8 +238,7 @@ static int change_once(struct sql_store *s, struct change *changes, size_t n, st
     return r;
 }
 
-/* All in one transaction, again where another was faster. */
-static int change(struct sql_store *s, struct change *changes, size_t n, struct err *e)
+int own_change(struct sql_store *s, struct own_change *changes, size_t n, struct err *e)
 {
     for (int tries = 1;; tries++) {
         if (change_once(s, changes, n, e) == 0)
@@ -291,23 +307,34 @@ static void add_missing(const struct table *t, int needs, struct text *out)
             text_addf(out, "%s%s", out->len ? ", " : "", rights[i].name);
 }
 
-/* A brake that cannot be read must not be passed over; what a fuse or a lease lacks concerns the policies
- * that need one. */
+/* Where it is noted what a table lacks whose absence concerns only some: the policies with a fuse, those that
+ * need a lease, the history. NULL: a brake that cannot be read must not be passed over. */
+static char *lacks_of(struct sql_store *s, size_t table)
+{
+    struct own_state *own = &s->store.own;
+    return table == TABLE_FUSE    ? own->lacks
+           : table == TABLE_LEASE ? own->lacks_lease
+           : table == TABLE_RUN   ? own->lacks_runs
+                                  : NULL;
+}
+
 static int look_rights(struct sql_store *s, const struct table *t, size_t table, struct err *e)
 {
     AUTO(text_release) struct text missing = {0};
+    char *lacks = lacks_of(s, table);
     add_missing(t, tables[table].needs, &missing);
-    if (t->rows_hidden)
+    if (t->rows_hidden && table == TABLE_RUN)
+        text_addf(&missing, "%sall rows (row security hides some)", missing.len ? ", " : "");
+    else if (t->rows_hidden)
         return err_set(e, ERR_FINDINGS, "row security hides rows of %s from this user", t->print);
     if (!missing.len)
         return 0;
-    if (table != TABLE_FUSE && table != TABLE_LEASE)
+    if (!lacks)
         return err_set(
             e, ERR_FINDINGS,
             "this user has no right to %s on %s, one of lapse's own tables ('lapse install --grants "
             "ROLE' prints what is needed)",
             text_str(&missing), t->print);
-    char *lacks = table == TABLE_FUSE ? s->store.own.lacks : s->store.own.lacks_lease;
     snprintf(lacks, sizeof(s->store.own.lacks), "%s on %s", text_str(&missing), t->print);
     return 0;
 }
@@ -315,15 +342,15 @@ static int look_rights(struct sql_store *s, const struct table *t, size_t table,
 static int read_version(struct sql_store *s, const struct table *t, int *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    if (look_up(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
+    if (own_look_up(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
         return err_wrap(e, "reading %s", t->print);
     const struct value *v = rows_at(&found, 0);
-    if (v->kind == VALUE_NULL || number(v) < 1)
+    if (v->kind == VALUE_NULL || own_number(v) < 1)
         return err_set(e, ERR_FINDINGS,
                        "%s names no version: it is not lapse's, or was emptied; drop it and run "
                        "lapse install",
                        t->print);
-    int64_t version = number(v);
+    int64_t version = own_number(v);
     if (version > OWN_VERSION)
         return err_set(
             e, ERR_USAGE,
@@ -410,7 +437,7 @@ static int run_step(struct sql_store *s, const struct own_step *step, struct err
         if (s->engine->execute(s, &st, &ignored, e) < 0)
             return -1;
     }
-    const struct arg version = {ARG_COUNT, .number = step->version};
+    const struct own_arg version = {ARG_COUNT, .number = step->version};
     return run(s, "INSERT INTO {lapse_version} (version, installed_at) VALUES ({1}, {clock})", &version, NULL,
                e);
 }
@@ -419,7 +446,7 @@ static int run_step(struct sql_store *s, const struct own_step *step, struct err
 static int make_schema(struct sql_store *s, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0}, made = {0};
-    const struct arg schema = {ARG_NAME, .name = s->store.own.schema};
+    const struct own_arg schema = {ARG_NAME, .name = s->store.own.schema};
     const char *has_schema = s->engine->dialect->own.has_schema;
     if (!has_schema)
         return 0;
@@ -444,7 +471,7 @@ static int upgrade_in(struct sql_store *s, const struct own_step *list, size_t n
     if (make_schema(s, e) < 0 || run(s, version_table, NULL, NULL, e) < 0 ||
         ask(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
         return -1;
-    int64_t from = number(rows_at(&found, 0));
+    int64_t from = own_number(rows_at(&found, 0));
     for (size_t i = 0; i < n; i++)
         if (list[i].version > from && run_step(s, &list[i], e) < 0)
             return err_wrap(e, "version %d", list[i].version);
@@ -617,21 +644,21 @@ static int print_grants(struct store *store, const char *role, const struct need
 static int fuse_read(struct store *store, const char *policy, struct fuse_row *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    const struct arg args[] = {{ARG_NAME, .name = policy}};
-    if (look_up(of(store),
-                "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at} "
-                "FROM {lapse_fuse} AS own WHERE policy = {1}",
-                args, &found, e) < 0)
+    const struct own_arg args[] = {{ARG_NAME, .name = policy}};
+    if (own_look_up(of(store),
+                    "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at} "
+                    "FROM {lapse_fuse} AS own WHERE policy = {1}",
+                    args, &found, e) < 0)
         return err_wrap(e, "reading the fuse");
     *ret = (struct fuse_row){.there = found.n_rows > 0};
     if (!ret->there)
         return 0;
     const struct value *row = rows_at(&found, 0);
     snprintf(ret->hash, sizeof(ret->hash), "%s", row[0].kind == VALUE_TEXT ? row[0].text : "");
-    ret->rows = number(&row[1]);
-    ret->most = number(&row[2]);
-    ret->tripped_at = number(&row[3]);
-    ret->acked_at = number(&row[4]);
+    ret->rows = own_number(&row[1]);
+    ret->most = own_number(&row[2]);
+    ret->tripped_at = own_number(&row[3]);
+    ret->acked_at = own_number(&row[4]);
     ret->acked = row[4].kind != VALUE_NULL;
     return 0;
 }
@@ -639,11 +666,11 @@ static int fuse_read(struct store *store, const char *policy, struct fuse_row *r
 static int fuse_trip(struct store *store, const char *policy, const char *hash, int64_t rows, int64_t most,
                      struct err *e)
 {
-    const struct arg args[] = {{ARG_NAME, .name = policy},
-                               {ARG_NAME, .name = hash},
-                               {ARG_COUNT, .number = rows},
-                               {ARG_COUNT, .number = most}};
-    struct change changes[] = {
+    const struct own_arg args[] = {{ARG_NAME, .name = policy},
+                                   {ARG_NAME, .name = hash},
+                                   {ARG_COUNT, .number = rows},
+                                   {ARG_COUNT, .number = most}};
+    struct own_change changes[] = {
         {"DELETE FROM {lapse_fuse} WHERE policy = {1} AND (policy_hash <> {2} OR acked_at IS NOT NULL)",
          args},
         {"INSERT INTO {lapse_fuse} (policy, policy_hash, due_rows, most_rows, tripped_at) "
@@ -651,28 +678,28 @@ static int fuse_trip(struct store *store, const char *policy, const char *hash, 
          "WHERE NOT EXISTS (SELECT 1 FROM {lapse_fuse} WHERE policy = {1})",
          args},
     };
-    return change(of(store), changes, COUNT_OF(changes), e) < 0 ? err_wrap(e, "storing the fuse") : 0;
+    return own_change(of(store), changes, COUNT_OF(changes), e) < 0 ? err_wrap(e, "storing the fuse") : 0;
 }
 
 static int fuse_ack(struct store *store, const char *policy, const char *hash, struct err *e)
 {
-    const struct arg args[] = {{ARG_NAME, .name = policy}, {ARG_NAME, .name = hash}};
-    struct change changes[] = {
+    const struct own_arg args[] = {{ARG_NAME, .name = policy}, {ARG_NAME, .name = hash}};
+    struct own_change changes[] = {
         {"UPDATE {lapse_fuse} SET policy_hash = {2}, acked_at = {clock} WHERE policy = {1}", args}};
-    return change(of(store), changes, 1, e) < 0 ? err_wrap(e, "resetting the fuse") : 0;
+    return own_change(of(store), changes, 1, e) < 0 ? err_wrap(e, "resetting the fuse") : 0;
 }
 
 static int fuse_use(struct store *store, const char *policy, const struct fuse_row *acked, struct err *e)
 {
-    const struct arg args[] = {{ARG_NAME, .name = policy}, {ARG_NAME, .name = acked->hash}};
+    const struct own_arg args[] = {{ARG_NAME, .name = policy}, {ARG_NAME, .name = acked->hash}};
     struct fuse_row now;
     if (fuse_read(store, policy, &now, e) < 0)
         return -1;
     if (!now.acked || now.acked_at != acked->acked_at)
         return 0;
-    struct change changes[] = {
+    struct own_change changes[] = {
         {"DELETE FROM {lapse_fuse} WHERE policy = {1} AND policy_hash = {2} AND acked_at IS NOT NULL", args}};
-    return change(of(store), changes, 1, e);
+    return own_change(of(store), changes, 1, e);
 }
 
 /* --- brakes --------------------------------------------------------------------------------------------- */
@@ -681,19 +708,20 @@ static int fuse_use(struct store *store, const char *policy, const struct fuse_r
 static int brakes(struct store *store, struct brakes *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    if (look_up(of(store),
-                "SELECT name, {us until}, {us paused_at}, {clock_us} FROM {lapse_pause} AS own ORDER BY name",
-                NULL, &found, e) < 0)
+    if (own_look_up(
+            of(store),
+            "SELECT name, {us until}, {us paused_at}, {clock_us} FROM {lapse_pause} AS own ORDER BY name",
+            NULL, &found, e) < 0)
         return err_wrap(e, "reading lapse_pause");
     struct brakes b = {.arena = arena_new()};
     for (size_t i = 0; i < found.n_rows; i++) {
         const struct value *row = rows_at(&found, i);
         bool ends = row[1].kind != VALUE_NULL;
-        if (ends && number(&row[1]) <= number(&row[3]))
+        if (ends && own_number(&row[1]) <= own_number(&row[3]))
             continue;
         b.list = arena_push(b.arena, b.list, b.n, sizeof(*b.list));
         b.list[b.n++] = (struct brake){arena_strdup(b.arena, row[0].kind == VALUE_TEXT ? row[0].text : ""),
-                                       ends, number(&row[1]), number(&row[2])};
+                                       ends, own_number(&row[1]), own_number(&row[2])};
     }
     *ret = b;
     return 0;
@@ -705,24 +733,24 @@ static int brakes(struct store *store, struct brakes *ret, struct err *e)
 
 static int brake(struct store *store, const char *name, const instant *until, struct err *e)
 {
-    const struct arg args[] = {{ARG_NAME, .name = name},
-                               {ARG_TIME, .number = until ? *until : 0, .null = !until}};
-    struct change changes[] = {
+    const struct own_arg args[] = {{ARG_NAME, .name = name},
+                                   {ARG_TIME, .number = until ? *until : 0, .null = !until}};
+    struct own_change changes[] = {
         {CLEAR_EXPIRED, NULL},
         {"DELETE FROM {lapse_pause} WHERE name = {1}", args},
         {"INSERT INTO {lapse_pause} (name, until, paused_at) VALUES ({1}, {2}, {clock})", args},
     };
-    return change(of(store), changes, COUNT_OF(changes), e) < 0 ? err_wrap(e, "storing the brake") : 0;
+    return own_change(of(store), changes, COUNT_OF(changes), e) < 0 ? err_wrap(e, "storing the brake") : 0;
 }
 
 static int release(struct store *store, const char *name, bool *ret_was_there, struct err *e)
 {
-    const struct arg args[] = {{ARG_NAME, .name = name}};
-    struct change changes[] = {
+    const struct own_arg args[] = {{ARG_NAME, .name = name}};
+    struct own_change changes[] = {
         {CLEAR_EXPIRED, NULL},
         {"DELETE FROM {lapse_pause} WHERE name = {1}", args},
     };
-    if (change(of(store), changes, COUNT_OF(changes), e) < 0)
+    if (own_change(of(store), changes, COUNT_OF(changes), e) < 0)
         return err_wrap(e, "releasing the brake");
     *ret_was_there = changes[1].affected > 0;
     return 0;
@@ -730,26 +758,26 @@ static int release(struct store *store, const char *name, bool *ret_was_there, s
 
 /* --- leases --------------------------------------------------------------------------------------------- */
 
-static void copy_lease(const struct rows *found, struct lease_row *ret)
+/* token, owner, expires_at; NULL: there is none */
+static void copy_lease(const struct value *row, struct lease_row *ret)
 {
     *ret = (struct lease_row){0};
-    if (!found->n_rows)
+    if (!row)
         return;
-    const struct value *row = rows_at(found, 0);
-    ret->token = number(&row[0]);
+    ret->token = own_number(&row[0]);
     snprintf(ret->owner, sizeof(ret->owner), "%s", row[1].kind == VALUE_TEXT ? row[1].text : "");
     ret->ends = row[2].kind != VALUE_NULL;
-    ret->until = number(&row[2]);
+    ret->until = own_number(&row[2]);
 }
 
 #define READ_LEASE "SELECT token, owner, {us expires_at} FROM {lapse_lease} AS own WHERE scheduler = {1}"
 
 /* The condition stands in the UPDATE itself, where it is judged with the row locked: of many that try at
  * once, one passes. A row once there stays, so that its token goes on from where it was. */
-static int lease_try(struct sql_store *s, const struct arg *args, struct lease_row *ret, struct err *e)
+static int lease_try(struct sql_store *s, const struct own_arg *args, struct lease_row *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    struct change changes[] = {
+    struct own_change changes[] = {
         {"INSERT INTO {lapse_lease} (scheduler, token) SELECT {1}, 0 "
          "WHERE NOT EXISTS (SELECT 1 FROM {lapse_lease} WHERE scheduler = {1})",
          args},
@@ -759,16 +787,16 @@ static int lease_try(struct sql_store *s, const struct arg *args, struct lease_r
          args},
         {READ_LEASE, args, &found},
     };
-    if (change(s, changes, COUNT_OF(changes), e) < 0)
+    if (own_change(s, changes, COUNT_OF(changes), e) < 0)
         return -1;
-    copy_lease(&found, ret);
+    copy_lease(found.n_rows ? rows_at(&found, 0) : NULL, ret);
     return 0;
 }
 
 static int lease_take(struct store *store, const char *scheduler, const char *owner, int64_t us,
                       struct lease_row *ret, struct err *e)
 {
-    const struct arg args[] = {
+    const struct own_arg args[] = {
         {ARG_NAME, .name = scheduler}, {ARG_NAME, .name = owner}, {ARG_COUNT, .number = us}};
     for (int tries = 0; tries < TRIES; tries++) {
         if (lease_try(of(store), args, ret, e) < 0)
@@ -780,13 +808,13 @@ static int lease_take(struct store *store, const char *scheduler, const char *ow
 }
 
 /* Who has it instead. */
-static int lease_lost(struct sql_store *s, const struct arg *args, struct err *e)
+static int lease_lost(struct sql_store *s, const struct own_arg *args, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
     struct lease_row now;
-    if (look_up(s, READ_LEASE, args, &found, e) < 0)
+    if (own_look_up(s, READ_LEASE, args, &found, e) < 0)
         return -1;
-    copy_lease(&found, &now);
+    copy_lease(found.n_rows ? rows_at(&found, 0) : NULL, &now);
     return err_set(e, ERR_LEASE, "the lease of '%s' was lost to %s", args[0].name,
                    now.owner[0] ? now.owner : "another, who is done by now");
 }
@@ -795,28 +823,48 @@ static int lease_fence(struct store *store, const char *scheduler, const char *o
                        int64_t us, struct err *e)
 {
     struct sql_store *s = of(store);
-    const struct arg args[] = {{ARG_NAME, .name = scheduler},
-                               {ARG_NAME, .name = owner},
-                               {ARG_COUNT, .number = token},
-                               {ARG_COUNT, .number = us}};
-    struct change c = {"UPDATE {lapse_lease} SET expires_at = {later 4} "
-                       "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
-                       args};
-    int r = s->writing ? change_one(s, &c, e) : change(s, &c, 1, e);
+    const struct own_arg args[] = {{ARG_NAME, .name = scheduler},
+                                   {ARG_NAME, .name = owner},
+                                   {ARG_COUNT, .number = token},
+                                   {ARG_COUNT, .number = us}};
+    struct own_change c = {"UPDATE {lapse_lease} SET expires_at = {later 4} "
+                           "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
+                           args};
+    int r = s->writing ? change_one(s, &c, e) : own_change(s, &c, 1, e);
     if (r < 0)
         return err_wrap(e, "renewing the lease of '%s'", scheduler);
     return c.affected == 1 ? 0 : lease_lost(s, args, e);
 }
 
+static int leases(struct store *store, struct lease_rows *ret, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    if (own_look_up(of(store),
+                    "SELECT token, owner, {us expires_at}, {clock_us}, scheduler FROM {lapse_lease} AS own "
+                    "ORDER BY scheduler",
+                    NULL, &found, e) < 0)
+        return err_wrap(e, "reading lapse_lease");
+    struct lease_rows all = {.arena = arena_new()};
+    for (size_t i = 0; i < found.n_rows; i++) {
+        const struct value *row = rows_at(&found, i);
+        all.list = arena_push(all.arena, all.list, all.n, sizeof(*all.list));
+        copy_lease(row, &all.list[all.n].row);
+        all.list[all.n].expired = row[2].kind != VALUE_NULL && own_number(&row[2]) <= own_number(&row[3]);
+        all.list[all.n++].scheduler = arena_strdup(all.arena, row[4].kind == VALUE_TEXT ? row[4].text : "");
+    }
+    *ret = all;
+    return 0;
+}
+
 static int lease_drop(struct store *store, const char *scheduler, const char *owner, int64_t token,
                       struct err *e)
 {
-    const struct arg args[] = {
+    const struct own_arg args[] = {
         {ARG_NAME, .name = scheduler}, {ARG_NAME, .name = owner}, {ARG_COUNT, .number = token}};
-    struct change c = {"UPDATE {lapse_lease} SET owner = NULL, expires_at = NULL "
-                       "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
-                       args};
-    return change(of(store), &c, 1, e) < 0 ? err_wrap(e, "handing over the lease of '%s'", scheduler) : 0;
+    struct own_change c = {"UPDATE {lapse_lease} SET owner = NULL, expires_at = NULL "
+                           "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
+                           args};
+    return own_change(of(store), &c, 1, e) < 0 ? err_wrap(e, "handing over the lease of '%s'", scheduler) : 0;
 }
 
 const struct own_ops sqlown = {
@@ -834,4 +882,9 @@ const struct own_ops sqlown = {
     .lease_take = lease_take,
     .lease_fence = lease_fence,
     .lease_drop = lease_drop,
+    .leases = leases,
+    .run_put = sqlown_run_put,
+    .runs = sqlown_runs,
+    .last_runs = sqlown_last_runs,
+    .run_totals = sqlown_run_totals,
 };

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness import ROOT
 
 FOLDERS = ("include", "src", "prog", "examples", "tests")
-PARTS = ("check", "draft", "explain", "lapse", "page", "plan", "purge", "report")                        # tested as a whole, by one file
+PARTS = ("check", "draft", "explain", "history", "lapse", "page", "plan", "purge", "report", "sqlown")                        # tested as a whole, by one file
 BY_THE_SUITES = {"catalog_postgres", "store_postgres"}      # they need a server
 
 

@@ -1,0 +1,37 @@
+/* What the files of sqlown share: statements with words in braces (see sqlown.c), and the transactions they
+ * run in. Private to sqlown. */
+#ifndef LAPSE_SQLOWN_PARTS_H
+#define LAPSE_SQLOWN_PARTS_H
+
+#include "sqlown.h"
+
+struct own_arg {
+    enum { ARG_NAME, ARG_COUNT, ARG_TIME } kind;
+    const char *name;
+    int64_t number;
+    bool null;
+};
+
+/* In the open transaction; or else in one of its own, where waiting has an end. */
+int own_look_up(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret,
+                struct err *e);
+int64_t own_number(const struct value *v); /* 0 where it is none */
+
+/* A statement of a transaction that writes. */
+struct own_change {
+    const char *sql;
+    const struct own_arg *args;
+    struct rows *found; /* not NULL: it asks, and this is the answer */
+    int64_t affected;
+};
+/* All in one transaction, again where another was faster. */
+int own_change(struct sql_store *s, struct own_change *changes, size_t n, struct err *e);
+
+/* The history: sqlown_run.c. */
+int sqlown_run_put(struct store *store, const struct run_row *row, struct err *e);
+int sqlown_runs(struct store *store, const char *scheduler, int64_t most, struct run_rows *ret,
+                struct err *e);
+int sqlown_last_runs(struct store *store, bool daemon, struct run_rows *ret, struct err *e);
+int sqlown_run_totals(struct store *store, struct run_totals *ret, struct err *e);
+
+#endif
