@@ -7,7 +7,7 @@
 
 #include "plan.h"
 
-enum { OWN_VERSION = 3 }; /* of the tables that this program knows */
+enum { OWN_VERSION = 4 }; /* of the tables that this program knows */
 
 /* As last looked at. */
 struct own_state {
@@ -17,8 +17,10 @@ struct own_state {
                       */
     char lacks_lease[200]; /* the same for a lease */
     char lacks_runs[200];  /* the same for the history */
+    char lacks_purges[200]; /* the same for purges */
 };
-enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3 }; /* the versions that brought leases and the history */
+/* The versions that brought leases, the history, purges. */
+enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3, OWN_SINCE_PURGES = 4 };
 
 /* The fuse of a policy, as kept. */
 struct fuse_row {

@@ -19,6 +19,8 @@ struct engine {
      * is the engine's own, text the database's words. Set parameters refer to store->sets. */
     int (*query)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     int (*execute)(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e);
+    /* As execute, of a statement that gives rows. */
+    int (*returning)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     /* A set's rows have changed; statements that read it follow. */
     int (*load_set)(struct sql_store *s, int set, struct err *e);
     int (*begin_read)(struct sql_store *s, int64_t statement_timeout_us, struct err *e);
@@ -70,13 +72,15 @@ int sqlstore_mark(struct store *s, struct err *e);
 int sqlstore_undo(struct store *s, struct err *e);
 int sqlstore_commit(struct store *s, struct err *e);
 void sqlstore_rollback(struct store *s);
-extern const struct own_ops sqlown; /* sqlown.c */
+extern const struct own_ops sqlown;      /* sqlown.c */
+extern const struct purge_ops sqlpurges; /* sqlown_purge.c */
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
     .look = sqlstore_look, .has_value = sqlstore_has_value, .count = sqlstore_count,                         \
     .probe = sqlstore_probe, .remaining = sqlstore_remaining, .size = sqlstore_size,                         \
     .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,  \
     .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
-    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .own = &sqlown
+    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .own = &sqlown,                  \
+    .purges = &sqlpurges
 
 #endif

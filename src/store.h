@@ -3,7 +3,7 @@
 #ifndef LAPSE_STORE_H
 #define LAPSE_STORE_H
 
-#include "own.h"
+#include "purges.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
 struct rows {
@@ -186,7 +186,8 @@ struct store_ops {
     int (*commit)(struct store *s, struct err *e);
     void (*rollback)(struct store *s);
 
-    const struct own_ops *own; /* lapse's own tables */
+    const struct own_ops *own;      /* lapse's own tables */
+    const struct purge_ops *purges; /* the one of them that others write to; from OWN_SINCE_PURGES on */
 };
 struct store {
     const struct store_ops *ops;
