@@ -1,9 +1,10 @@
 # lapse: `make` builds build/lapse, `make demo` shows it, `make test` proves it.
 BUILD ?= build
 SANITIZED ?= build-san
+THREADS ?= build-tsan
 MESON_SAN = --werror -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
 
-.PHONY: all demo test bench docs setup sanitized format clean
+.PHONY: all demo test bench docs setup sanitized threads format clean
 
 all: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
@@ -13,11 +14,16 @@ sanitized: setup
 	@test -f $(SANITIZED)/build.ninja || meson setup $(SANITIZED) $(MESON_SAN) >/dev/null
 	@ninja -C $(SANITIZED) --quiet
 
+# The program alone, for ThreadSanitizer, which does not go together with the others.
+threads: setup
+	@test -f $(THREADS)/build.ninja || meson setup $(THREADS) --werror -Db_sanitize=thread -Db_lundef=false >/dev/null
+	@ninja -C $(THREADS) --quiet lapse
+
 demo: all
 	@scripts/demo $(BUILD)/lapse
 
-test: all sanitized
-	@tests/run $(SANITIZED)
+test: all sanitized threads
+	@LAPSE_BUILD_PLAIN=$(abspath $(BUILD)) LAPSE_BUILD_TSAN=$(abspath $(THREADS)) tests/run $(SANITIZED)
 
 # lapse beside hand-written statements, as ratios in one run; BENCH="--rows 100000 orphans" narrows it.
 bench: all
@@ -35,4 +41,4 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf $(BUILD) $(SANITIZED)
+	rm -rf $(BUILD) $(SANITIZED) $(THREADS)

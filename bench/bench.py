@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """bench/bench.py [--rows N] [--repeats N] [--engine NAME] [CASE…]: lapse beside what one would write by hand.
 
+The case `daemon` (--policies N, --seconds N, --ticks N) is idle.py's: what a daemon costs that has nothing to do.
+
 Everything is compared in one run, alternating, as a ratio of medians: a machine's absolute times mean nothing. Prints a
 Markdown table; a ratio above the case's limit makes it end with 1 (with --report it only says so).
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import harness
+import idle
 
 NOW = "2026-01-02T00:00:00Z"
 OLD_MS = 1767225600000 - 3 * 86400 * 1000       # three days before the end of 2025
@@ -87,6 +90,7 @@ class IdleCapIndexed(IdleCap):
 
 
 CASES = {"orphans": Orphans, "cap-idle": IdleCap, "cap-idle-indexed": IdleCapIndexed}
+DAEMON = "daemon"
 
 
 class OnSqlite:
@@ -200,16 +204,21 @@ def main():
     args.add_argument("--repeats", type=int, default=5)
     args.add_argument("--engine", choices=ENGINES, action="append")
     args.add_argument("--report", action="store_true", help="say what misses its goal, but end with 0")
-    args.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    args.add_argument("--policies", type=int, default=1000)
+    args.add_argument("--seconds", type=float, default=60, help="how long an idle daemon is watched")
+    args.add_argument("--ticks", type=int, default=10000, help="over which its memory is watched")
+    args.add_argument("cases", nargs="*", metavar="CASE", help=", ".join([*CASES, DAEMON]))
     o = args.parse_args()
     for name in o.cases:
-        if name not in CASES:
-            args.error(f"there is no case '{name}'; there are {', '.join(CASES)}")
+        if name not in CASES and name != DAEMON:
+            args.error(f"there is no case '{name}'; there are {', '.join([*CASES, DAEMON])}")
     missed = []
-    print(f"{o.rows} rows, {o.repeats} repeats; seconds are of this machine, the ratio is what counts.\n")
-    print("| case | engine | by hand, s | lapse, s | lapse / by hand | goal |")
-    print("|---|---|---|---|---|---|", flush=True)
-    for name in o.cases or CASES:
+    by_hand = [name for name in o.cases or CASES if name != DAEMON]
+    if by_hand:
+        print(f"{o.rows} rows, {o.repeats} repeats; seconds are of this machine, the ratio is what counts.\n")
+        print("| case | engine | by hand, s | lapse, s | lapse / by hand | goal |")
+        print("|---|---|---|---|---|---|", flush=True)
+    for name in by_hand:
         case = CASES[name]
         for engine in o.engine or ENGINES:
             t = compare(case, engine, o.rows, o.repeats)
@@ -218,6 +227,8 @@ def main():
                 missed.append(f"{name} on {engine}: {ratio:.2f} > {case.limit}")
             print(f"| {name} | {engine} | {spread(t['hand'])} | {spread(t['lapse'])} | {ratio:.2f} | ≤ {case.limit} |",
                   flush=True)
+    if not o.cases or DAEMON in o.cases:
+        missed += idle.main(o.engine or list(ENGINES), o.policies, 5 if o.seconds > 5 else 1, o.seconds, o.ticks)
     print("\nEvery goal is met." if not missed else "\nMissed: " + "; ".join(missed))
     return 1 if missed and not o.report else 0
 

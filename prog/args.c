@@ -85,6 +85,10 @@ static void keep_value(struct call *call, enum option_bit bit, const char *value
         call->page = value;
     else if (bit == OPTION_OUTPUT)
         call->output = value;
+    else if (bit == OPTION_LOG_FORMAT)
+        call->log_format = value;
+    else if (bit == OPTION_LOG_LEVEL)
+        call->log_level = value;
 }
 
 /* Reads the option at *at, with its value if it takes one, and leaves *at on the last word it used. */

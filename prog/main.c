@@ -19,6 +19,10 @@ static const struct command commands[] = {
      OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_explain},
     {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},
+    {"run", "",
+     "Run as a daemon: tick every scheduler until stopped (SIGTERM); SIGHUP reads the contract again.",
+     OPTION_FILE | OPTION_OBSERVE | OPTION_INSTALL | OPTION_WATCH | OPTION_LOG_FORMAT | OPTION_LOG_LEVEL,
+     cmd_run},
     {"pause", "[POLICY|SCHEDULER]",
      "Set a brake, kept in the database, on a policy, a scheduler or everything.",
      OPTION_FILE | OPTION_JSON | OPTION_FOR, cmd_pause},
@@ -47,12 +51,18 @@ static const struct option options[] = {
     {OPTION_HTML, 0, "html", NULL, "The page as one HTML file instead of Markdown."},
     {OPTION_CHECK, 0, "check", "FILE", "Fail if this page is not what the contract says now."},
     {OPTION_OUTPUT, 'o', "output", "FILE", "Write to this file instead of standard output."},
+    {OPTION_OBSERVE, 0, "observe", NULL, "Say what is due and delete nothing."},
+    {OPTION_INSTALL, 0, "install", NULL, "Create or upgrade lapse's own tables first."},
+    {OPTION_WATCH, 0, "watch", NULL, "Read the contract again when its file changes."},
+    {OPTION_LOG_FORMAT, 0, "log-format", "json|text", "How log lines look (default: text on a terminal)."},
+    {OPTION_LOG_LEVEL, 0, "log-level", "LEVEL",
+     "The least that is logged: debug, info (default), warn, error."},
     {OPTION_HELP, 'h', "help", NULL, "Show help, of a command after its name."},
     {OPTION_VERSION, 'V', "version", NULL, "Show the version."},
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"run", "purge", "status", "history"};
+static const char *const later[] = {"purge", "status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

@@ -16,6 +16,11 @@ enum option_bit {
     OPTION_NO_PROGRESS = 1 << 5,
     OPTION_HELP = 1 << 6,
     OPTION_VERSION = 1 << 7,
+    OPTION_OBSERVE = 1 << 8,
+    OPTION_INSTALL = 1 << 9,
+    OPTION_WATCH = 1 << 10,
+    OPTION_LOG_FORMAT = 1 << 11,
+    OPTION_LOG_LEVEL = 1 << 12,
     OPTION_PRINT = 1 << 16,
     OPTION_GRANTS = 1 << 17,
     OPTION_FOR = 1 << 18,
@@ -47,7 +52,8 @@ struct call {
     const char *file, *now;
     const char *grants, *pause_for; /* NULL: not given */
     const char *page, *output;      /* contract, init */
-    const char **names;             /* the words after the command */
+    const char *log_format, *log_level;
+    const char **names; /* the words after the command */
     size_t n_names;
 };
 
@@ -97,6 +103,7 @@ int cmd_pause(const struct call *call);
 int cmd_resume(const struct call *call);
 int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
+int cmd_run(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif

@@ -68,6 +68,8 @@ enum err_kind {
     ERR_PAUSED,         /* a brake is on */
     ERR_LEASE,          /* the lease of an exclusive scheduler was lost to another */
     ERR_HELD,           /* … is held by another */
+    ERR_BUDGET,         /* what one run of a policy may do is used up */
+    ERR_WINDOW,         /* the scheduler's window closed */
     ERR_FUSE,           /* more would be deleted than the policy's limits allow */
     ERR_SYSTEM,         /* files, clocks, the operating system */
 };

@@ -27,7 +27,7 @@ struct lapse_report *boxed(struct report *r)
 /* --- contracts -------------------------------------------------------------------------------------------
  */
 
-static struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
+struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e)
 {
     struct report *r = report_new(m->n ? REPORT_MISTAKES : REPORT_ERROR, NULL);
     r->file = arena_strdup(r->arena, path);
@@ -96,6 +96,8 @@ static int exit_of(const struct err *e)
         return LAPSE_UNREACHABLE;
     case ERR_STOPPED:
     case ERR_PAUSED:
+    case ERR_BUDGET:
+    case ERR_WINDOW:
         return LAPSE_STOPPED;
     case ERR_FUSE:
         return LAPSE_FUSE;
@@ -110,6 +112,7 @@ void work_fail(struct work *w, const struct err *e)
 {
     w->report->error = arena_strdup(w->report->arena, e->text);
     w->report->exit = exit_of(e);
+    w->report->unreachable = w->report->exit == LAPSE_UNREACHABLE;
 }
 
 static int check_names(const struct work *w, struct err *e)
@@ -249,7 +252,7 @@ static const char *findings_text(struct arena *a, const struct findings *f, cons
     return arena_strdup(a, text_str(&t));
 }
 
-static void copy_names(struct work *w, struct report_policy *rp, const struct plan *p)
+void work_names(struct work *w, struct report_policy *rp, const struct plan *p)
 {
     struct arena *a = w->report->arena;
     rp->table = arena_strdup(a, p->root.table->print);
@@ -275,18 +278,12 @@ static void copy_counts(struct report_policy *rp, const int64_t *gone, const int
         memcpy(rp->detached, detached, rp->n_detach_tables * sizeof(*detached));
 }
 
-static const char *name_as_written(struct arena *a, const struct table_name *n)
-{
-    AUTO(text_release) struct text t = {0};
-    table_name_print(n, &t);
-    return arena_strdup(a, text_str(&t));
-}
-
 void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e)
 {
     rp->kind = e->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_FAILED;
     rp->error = arena_strdup(w->report->arena, e->text);
     int code = exit_of(e);
+    rp->unreachable = code == LAPSE_UNREACHABLE;
     /* What is graver stays: the database gone, a failure, a fuse, a refusal, a stop. */
     static const int graver[] = {LAPSE_UNREACHABLE, LAPSE_FAILED,  LAPSE_FUSE,
                                  LAPSE_FINDINGS,    LAPSE_STOPPED, LAPSE_DONE};
@@ -306,7 +303,6 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
     struct findings found = {.arena = scratch};
     struct err e = ERR_INIT;
     struct plan *plan = NULL;
-    rp->table = name_as_written(w->report->arena, &p->table);
     if (!p->enabled) {
         rp->kind = OUTCOME_DISABLED;
         return NULL;
@@ -329,7 +325,7 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
         rp->error = findings_text(w->report->arena, &found, w->contract->file);
         return NULL;
     }
-    copy_names(w, rp, plan);
+    work_names(w, rp, plan);
     return plan;
 }
 
@@ -359,11 +355,10 @@ static void copy_due(struct work *w, struct report_policy *rp, const struct plan
     rp->waiting = d->waiting;
 }
 
-static void plan_policy(struct work *w, const struct policy *p)
+void work_count(struct work *w, struct report_policy *rp)
 {
     AUTO(facts_free_p) struct facts *facts = NULL;
-    struct report_policy *rp = report_add_policy(w->report, p);
-    AUTO(plan_free_p) struct plan *plan = work_plan(w, p, rp, &facts);
+    AUTO(plan_free_p) struct plan *plan = work_plan(w, rp->policy, rp, &facts);
     if (!plan)
         return;
     AUTO(due_release) struct due due;
@@ -393,7 +388,7 @@ struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lap
         return work_finish(&w, started);
     for (size_t i = 0; i < w.contract->n_policies; i++)
         if (selected(&w, &w.contract->policies[i]))
-            plan_policy(&w, &w.contract->policies[i]);
+            work_count(&w, report_add_policy(w.report, &w.contract->policies[i]));
     return work_finish(&w, started);
 }
 
@@ -406,26 +401,33 @@ static bool ask_stop(void *context)
     return w->options->stop && w->options->stop(w->options->context);
 }
 
-static void tell(struct work *w, const struct policy *p, const struct plan *plan, const struct outcome *o,
-                 const char *finished)
+static void tell(struct work *w, struct lapse_progress g, const struct policy *p)
 {
     if (!w->options->progress)
         return;
-    struct lapse_progress g = {.policy = p->name, .number = w->number, .of = w->selected, .due = w->due};
-    g.finished = finished != NULL;
-    g.outcome = finished;
-    if (plan && o) {
-        g.rows = o->gone[plan->root.slot];
-        for (size_t i = 0; i < plan->n_slots; i++)
-            g.rows_all += o->gone[i];
-        g.elapsed_us = o->duration_us;
-    }
+    g.policy = p->name;
+    g.number = w->number;
+    g.of = w->selected;
+    g.due = w->due;
     w->options->progress(w->options->context, &g);
+}
+
+static void tell_end(struct work *w, const struct report_policy *rp)
+{
+    struct lapse_progress g = {.finished = 1, .outcome = outcome_name(rp->kind)};
+    g.rows = report_rows(rp);
+    for (size_t i = 0; i < rp->n_tables; i++)
+        g.rows_all += rp->gone[i];
+    g.elapsed_us = rp->duration_us;
+    tell(w, g, rp->policy);
 }
 
 static void on_progress(void *context, const struct plan *p, const struct outcome *so_far)
 {
-    tell(context, p->policy, p, so_far, NULL);
+    struct lapse_progress g = {.rows = so_far->gone[p->root.slot], .elapsed_us = so_far->duration_us};
+    for (size_t i = 0; i < p->n_slots; i++)
+        g.rows_all += so_far->gone[i];
+    tell(context, g, p->policy);
 }
 
 static void count_first(struct work *w, const struct plan *plan)
@@ -453,45 +455,50 @@ static void copy_outcome(struct work *w, struct report_policy *rp, const struct 
     rp->kind = o->kind;
 }
 
-static void sweep_policy(struct work *w, struct report_policy *rp)
+void work_sweep(struct work *w, struct report_policy *rp, const struct plan *plan, struct sweep_options o)
 {
-    AUTO(facts_free_p) struct facts *facts = NULL;
-    const struct policy *p = rp->policy;
-    AUTO(plan_free_p) struct plan *plan = work_plan(w, p, rp, &facts);
-    w->number++;
-    w->due = -1;
-    if (!plan || (w->lease && work_lease(w, rp) < 0)) {
-        tell(w, p, NULL, NULL, outcome_name(rp->kind));
-        return;
-    }
-    if (w->options->count_first && w->options->progress)
-        count_first(w, plan);
     AUTO(outcome_release) struct outcome out;
-    struct sweep_options options = {
-        .stop = ask_stop, .progress = on_progress, .context = w, .lease = w->lease};
+    const struct scheduler *s = work_scheduler(w, rp->policy);
+    o.lease = w->lease;
+    o.budget_rows = s->budget_rows > 0 ? s->budget_rows : 0;
+    o.budget_batches = s->budget_batches > 0 ? s->budget_batches : 0;
+    o.budget_us = s->budget_time.kind == SPAN_TIME ? s->budget_time.us : 0;
     outcome_init(&out, plan);
-    sweep_run(w->store, plan, &options, &out);
+    sweep_run(w->store, plan, &o, &out);
     copy_outcome(w, rp, &out);
     struct err trouble = out.err;
     if (out.kind == OUTCOME_DONE && (out.n_skipped || out.unknown))
         err_set(&trouble, ERR_REFUSED, "%s", "");
-    if (trouble.kind != ERR_NONE) {
-        work_policy_failed(w, rp, &trouble);
-        rp->kind = out.kind;
-        if (!trouble.text[0])
-            rp->error = NULL;
+    if (trouble.kind == ERR_NONE)
+        return;
+    work_policy_failed(w, rp, &trouble);
+    rp->kind = out.kind;
+    if (!trouble.text[0])
+        rp->error = NULL;
+}
+
+static void sweep_policy(struct work *w, struct report_policy *rp)
+{
+    AUTO(facts_free_p) struct facts *facts = NULL;
+    AUTO(plan_free_p) struct plan *plan = work_plan(w, rp->policy, rp, &facts);
+    w->number++;
+    w->due = -1;
+    if (plan && (!w->lease || work_lease(w, rp) == 0)) {
+        if (w->options->count_first && w->options->progress)
+            count_first(w, plan);
+        work_sweep(w, rp, plan,
+                   (struct sweep_options){.stop = ask_stop, .progress = on_progress, .context = w});
     }
-    tell(w, p, plan, &out, outcome_name(rp->kind));
+    tell_end(w, rp);
 }
 
 static void stop_policy(struct work *w, struct report_policy *rp)
 {
     struct err e = ERR_INIT;
     err_set(&e, ERR_STOPPED, "not begun: asked to stop");
-    rp->table = name_as_written(w->report->arena, &rp->policy->table);
     work_policy_failed(w, rp, &e);
     w->number++;
-    tell(w, rp->policy, NULL, NULL, outcome_name(rp->kind));
+    tell_end(w, rp);
 }
 
 static void sweep_or_stop(struct work *w, struct report_policy *rp)

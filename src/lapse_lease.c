@@ -3,13 +3,19 @@
 
 #include "lapse_parts.h"
 
-const struct scheduler *work_exclusive(const struct work *w, const struct policy *p)
+const struct scheduler *work_scheduler(const struct work *w, const struct policy *p)
 {
     const struct contract *c = w->contract;
     for (size_t i = 0; i < c->n_schedulers; i++)
         if (!strcmp(c->schedulers[i].name, p->scheduler))
-            return c->schedulers[i].exclusive ? &c->schedulers[i] : NULL;
+            return &c->schedulers[i];
     return NULL;
+}
+
+const struct scheduler *work_exclusive(const struct work *w, const struct policy *p)
+{
+    const struct scheduler *s = work_scheduler(w, p);
+    return s && s->exclusive ? s : NULL;
 }
 
 /* Why there can be no lease; NULL: there can. */

@@ -31,6 +31,8 @@ struct work {
 };
 
 struct lapse_report *boxed(struct report *r);
+/* Why a contract was not loaded. */
+struct report *mistakes_report(const char *path, const struct mistakes *m, const struct err *e);
 /* Opens the store and takes the time. -1: the report says what is wrong, finish() it. */
 int work_start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
                enum report_kind kind, const char *command, bool reading);
@@ -46,6 +48,8 @@ int work_own_policy(struct work *w, const struct plan *plan, struct report_polic
 /* A finding where a brake stops the policy. */
 void work_brake_finding(struct work *w, const struct policy *p);
 
+/* The policy's scheduler. */
+const struct scheduler *work_scheduler(const struct work *w, const struct policy *p);
 /* The policy's scheduler if it is exclusive, else NULL. */
 const struct scheduler *work_exclusive(const struct work *w, const struct policy *p);
 /* A finding where the policy needs a lease that cannot be had. */
@@ -58,6 +62,12 @@ void work_lease_drop(struct work *w);
  * failed. */
 struct plan *work_plan(struct work *w, const struct policy *p, struct report_policy *rp,
                        struct facts **ret_facts);
+/* What is due of the policy of this entry, counted: what `plan` says of it. */
+void work_count(struct work *w, struct report_policy *rp);
+/* Runs the plan; rp gets what became of it. The options' lease is w's, their budget the scheduler's. */
+void work_sweep(struct work *w, struct report_policy *rp, const struct plan *plan, struct sweep_options o);
+/* The tables that lose rows, with nothing gone yet. */
+void work_names(struct work *w, struct report_policy *rp, const struct plan *plan);
 /* What went wrong with one policy; the graver exit code stays. */
 void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e);
 

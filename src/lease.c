@@ -86,6 +86,12 @@ int lease_keep(struct lease *l, struct err *e)
     return r;
 }
 
+int64_t lease_rest_us(const struct lease *l)
+{
+    int64_t rest = l->us / PARTS - (when_monotonic_us() - l->renewed_us);
+    return !l->held ? INT64_MAX : rest > 0 ? rest : 0;
+}
+
 static int drop_once(struct lease *l, struct err *e)
 {
     return l->store->ops->own->lease_drop(l->store, l->scheduler, l->owner, l->row.token, e);

@@ -26,6 +26,8 @@ const char *lease_obstacle(const struct store *s, const char **ret_fix);
 int lease_take(struct lease *l, struct err *e);
 /* In a pause of the work: renews it when a good part of it is over. ERR_LEASE: lost. */
 int lease_keep(struct lease *l, struct err *e);
+/* How long lease_keep may wait; INT64_MAX: it is not held. */
+int64_t lease_rest_us(const struct lease *l);
 /* The last statement of a transaction before COMMIT; renews it. ERR_LEASE: lost, roll back. */
 int lease_fence(struct lease *l, struct err *e);
 /* Hands it over at once. Nothing to do where it is not held. */

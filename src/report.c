@@ -44,6 +44,28 @@ int64_t report_rows(const struct report_policy *p)
     return p->n_tables ? p->gone[p->n_tables - 1] : 0;
 }
 
+const char *report_label(const struct report_policy *p, size_t slot)
+{
+    if (slot + 1 >= p->n_tables)
+        return p->policy->label;
+    return p->labels ? p->labels[slot] : p->tables[slot];
+}
+
+bool report_ran(const struct report_policy *p)
+{
+    for (size_t i = 0; i < p->n_tables; i++)
+        if (p->gone[i])
+            return true;
+    return p->kind != OUTCOME_REFUSED && p->kind != OUTCOME_DISABLED && p->kind != OUTCOME_PAUSED &&
+           p->kind != OUTCOME_HELD;
+}
+
+bool report_in_trouble(const struct report_policy *p)
+{
+    return p->kind == OUTCOME_FAILED || p->kind == OUTCOME_REFUSED || p->kind == OUTCOME_FUSE ||
+           p->n_skipped || p->unknown;
+}
+
 void report_place(const struct report *r, struct place at, struct text *out)
 {
     text_add(out, r->file ? r->file : r->contract ? r->contract->file : "contract");

@@ -14,6 +14,7 @@ struct report_policy {
     const char *table;      /* "schema.table" */
     enum outcome_kind kind; /* plan: OUTCOME_DONE means planned */
     const char *error;      /* NULL: none. For refused: the first findings, one per line */
+    bool unreachable;       /* it failed because the database was not there */
     const char **tables;    /* names per slot, the root's last */
     const char **labels;    /* per slot: what metrics, logs and the history call it (plan_label) */
     int64_t *gone;
@@ -80,6 +81,7 @@ struct report {
     const char *file;
     int exit;          /* one of enum lapse_exit */
     const char *error; /* the whole command failed; NULL: it did not */
+    bool unreachable;  /* … because the database was not there */
     instant now;
     struct mistake *mistakes; /* REPORT_MISTAKES */
     size_t n_mistakes;
@@ -103,7 +105,15 @@ struct report_policy *report_add_policy(struct report *r, const struct policy *p
 void report_add_fact(struct report *r, struct report_fact fact); /* its texts must live in the arena */
 
 /* What both ways of showing it need. */
-int64_t report_rows(const struct report_policy *p);                           /* of the policy's own table */
+int64_t report_rows(const struct report_policy *p); /* of the policy's own table */
+/* What metrics, logs and the history call the rows of one slot: the policy's label, and for rows that went
+ * along their table's name as the contract writes it. */
+const char *report_label(const struct report_policy *p, size_t slot);
+/* Whether the policy had its turn: it was neither off nor refused nor braked nor another's. */
+bool report_ran(const struct report_policy *p);
+/* Whether something is wrong with it: it failed, was refused, tripped its fuse, had to skip rows, or does not
+ * know what became of some. */
+bool report_in_trouble(const struct report_policy *p);
 void report_place(const struct report *r, struct place at, struct text *out); /* "lapse.yaml:12:9" */
 void report_levels(const struct findings *f, size_t ret_count[3]);            /* by enum finding_level */
 size_t report_utf8(const char *s); /* the length of the UTF-8 character s begins with; 0: it is none */

@@ -570,11 +570,27 @@ static int reading(struct sql_store *s, const struct plan *p, struct err *e)
     return s->engine->begin_read(s, p->policy->statement_timeout_us, e);
 }
 
+int sqlstore_look_begin(struct store *store, int64_t statement_timeout_us, struct err *e)
+{
+    struct sql_store *s = of(store);
+    s->looking = s->engine->begin_read(s, statement_timeout_us, e) == 0;
+    return s->looking ? 0 : -1;
+}
+
+void sqlstore_look_end(struct store *store)
+{
+    struct sql_store *s = of(store);
+    s->looking = false;
+    s->engine->rollback(s);
+}
+
 int sqlstore_probe(struct store *store, const struct plan *p, bool *ret, struct err *e)
 {
     struct sql_store *s = of(store);
     AUTO(stmt_release) struct stmt st = {0};
     sql_probe(&st, s->engine->dialect, p);
+    if (s->looking)
+        return query_any(s, &st, ret, e);
     int r = reading(s, p, e);
     if (r == 0)
         r = query_any(s, &st, ret, e);

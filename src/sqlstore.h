@@ -41,6 +41,7 @@ struct sql_store {
     struct keyset *sets;
     size_t n_sets;
     bool writing; /* a transaction that writes is open */
+    bool looking; /* one for probes is */
 };
 void sql_store_release(struct sql_store *s); /* the sets */
 
@@ -56,6 +57,8 @@ int sqlstore_has_value(struct store *s, const struct table *t, const struct expr
                        struct err *e);
 int sqlstore_count(struct store *s, const struct plan *p, struct due *ret, struct err *e);
 int sqlstore_probe(struct store *s, const struct plan *p, bool *ret, struct err *e);
+int sqlstore_look_begin(struct store *s, int64_t statement_timeout_us, struct err *e);
+void sqlstore_look_end(struct store *s);
 int sqlstore_size(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
 int sqlstore_remaining(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
 int sqlstore_judge_row(struct store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
@@ -77,8 +80,9 @@ extern const struct purge_ops sqlpurges; /* sqlown_purge.c */
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
     .look = sqlstore_look, .has_value = sqlstore_has_value, .count = sqlstore_count,                         \
-    .probe = sqlstore_probe, .remaining = sqlstore_remaining, .size = sqlstore_size,                         \
-    .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,  \
+    .probe = sqlstore_probe, .look_begin = sqlstore_look_begin, .look_end = sqlstore_look_end,               \
+    .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
+    .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
     .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
     .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .own = &sqlown,                  \
     .purges = &sqlpurges

@@ -49,6 +49,11 @@ bool store_may_hold_secret(const char *dsn)
                      strcasestr(query, "token") || strchr(query, '@'));
 }
 
+bool store_interrupted(const struct store *s)
+{
+    return s->interrupted && atomic_load(s->interrupted);
+}
+
 void store_close(struct store *s)
 {
     if (s)

@@ -3,6 +3,8 @@
 #ifndef LAPSE_STORE_H
 #define LAPSE_STORE_H
 
+#include <stdatomic.h>
+
 #include "purges.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
@@ -158,6 +160,10 @@ struct store_ops {
     int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
     /* Is anything due? One indexed probe. */
     int (*probe)(struct store *s, const struct plan *p, bool *ret, struct err *e);
+    /* Probes in between share one transaction that cannot write; nothing else may be asked. After an error,
+     * look_end; it never fails. */
+    int (*look_begin)(struct store *s, int64_t statement_timeout_us, struct err *e);
+    void (*look_end)(struct store *s);
     /* How many rows the policy's own table has, due or not. */
     int (*size)(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
     /* How many due rows there are, counting at most `most` (they may be locked by others). */
@@ -195,12 +201,16 @@ struct store {
     struct own_state own;   /* as own->look found them; nothing before */
     int64_t idle_most_us;   /* a transaction that writes and hears nothing for so long may be ended by the
                              * server; 0: as the engine sees fit */
+    const atomic_bool
+        *interrupted; /* NULL: never. While it is true, what runs or is asked ends soon with
+                       * ERR_STOPPED; rollback and close go on. Any thread may set it. Borrowed */
 };
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */
 int store_open(const char *dsn, bool reading, struct store **ret, struct err *e);
 /* Whether a DSN may hold a password. */
 bool store_may_hold_secret(const char *dsn);
+bool store_interrupted(const struct store *s);
 void store_close(struct store *s);
 void store_close_p(struct store **s);
 extern const struct store_ops store_sqlite, store_postgres;

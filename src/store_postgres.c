@@ -4,13 +4,17 @@
  * are no prepared statements and no session locks. */
 #include "store_postgres.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <libpq-fe.h>
 
 enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 60 };
+enum { LOOK_MS = 50 };                               /* between two looks whether to go on waiting */
+static const int64_t CANCEL_LASTS_US = 3 * US_PER_S; /* for a server that does not answer any more */
 
 struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
@@ -34,6 +38,61 @@ static void result_clear_p(PGresult **r)
     PQclear(*r);
 }
 
+/* --- answers ------------------------------------------------------------------------------------- */
+
+static void cancel(struct postgres *p)
+{
+    char words[256];
+    PGcancel *c = PQgetCancel(p->conn);
+    if (c)
+        PQcancel(c, words, sizeof(words));
+    PQfreeCancel(c);
+}
+
+/* Waits until the server has spoken. Interrupted meanwhile: has the statement cancelled; of a server that
+ * does not answer that either, the connection is given up, and what is not committed with it. */
+static void wait_for_answer(struct postgres *p)
+{
+    int64_t cancelled_us = 0;
+    while (PQisBusy(p->conn)) {
+        struct pollfd fd = {PQsocket(p->conn), POLLIN, 0};
+        if (poll(&fd, 1, LOOK_MS) > 0 && !PQconsumeInput(p->conn))
+            return;
+        if (!store_interrupted(&p->sql.store))
+            continue;
+        if (!cancelled_us) {
+            cancel(p);
+            cancelled_us = when_monotonic_us();
+        } else if (when_monotonic_us() - cancelled_us > CANCEL_LASTS_US) {
+            shutdown(PQsocket(p->conn), SHUT_RDWR);
+        }
+    }
+}
+
+/* The last of the answers, as PQexec gives it; NULL: there was none. */
+static PGresult *last_answer(struct postgres *p, int sent)
+{
+    PGresult *last = NULL, *next;
+    while (sent) {
+        wait_for_answer(p);
+        if (!(next = PQgetResult(p->conn)))
+            break;
+        PQclear(last);
+        last = next;
+    }
+    return last;
+}
+
+/* What the server said last before it closed the connection; last_answer would say only that it did. */
+static PGresult *first_answer(struct postgres *p, int sent)
+{
+    if (sent)
+        wait_for_answer(p);
+    PGresult *first = sent ? PQgetResult(p->conn) : NULL;
+    PQclear(first ? last_answer(p, true) : NULL);
+    return first;
+}
+
 /* --- errors -------------------------------------------------------------------------------------- */
 
 /* The words of the server or of libpq as one line: line breaks and tabs become single blanks. */
@@ -52,6 +111,8 @@ static void add_one_line(struct text *t, const char *words)
     }
 }
 
+#define CANCELLED "57014"
+
 /* The first line that begins like the SQLSTATE decides. What is not here was said by a constraint, a trigger
  * or a value of one row, and may be said of that row only. */
 static enum err_kind kind_of_state(const char *state)
@@ -60,23 +121,22 @@ static enum err_kind kind_of_state(const char *state)
         const char *begins;
         enum err_kind kind;
     } kinds[] = {
-        {"40001", ERR_CONFLICT}, /* serialization failure */
-        {"40P01", ERR_CONFLICT}, /* deadlock */
-        {"55P03", ERR_BUSY},     /* lock not available */
-        {"57014", ERR_TIMEOUT},  /* query canceled */
-        {"08", ERR_LOST},        /* connection exception */
-        {"57P0", ERR_LOST},      /* shutdown, crash, dropped */
-        {"25P03", ERR_LOST},     /* idle in transaction for too long */
-        {"25", ERR_DATABASE},    /* invalid transaction state */
-        {"42", ERR_DATABASE},    /* syntax, unknown names, privileges, row security */
-        {"53", ERR_DATABASE},    /* out of disk, memory, connections */
-        {"54", ERR_DATABASE},    /* limits */
-        {"58", ERR_DATABASE},    /* system error */
-        {"XX", ERR_DATABASE},    /* internal error */
-        {"0A", ERR_DATABASE},    /* not supported */
-        {"3D", ERR_DATABASE},    /* no such database */
-        {"3F", ERR_DATABASE},    /* no such schema */
-        {"28", ERR_DATABASE},    /* not authorized */
+        {"40001", ERR_CONFLICT},                    /* serialization failure */
+        {"40P01", ERR_CONFLICT},                    /* deadlock */
+        {"55P03", ERR_BUSY},                        /* lock not available */
+        {CANCELLED, ERR_TIMEOUT}, {"08", ERR_LOST}, /* connection exception */
+        {"57P0", ERR_LOST},                         /* shutdown, crash, dropped */
+        {"25P03", ERR_LOST},                        /* idle in transaction for too long */
+        {"25", ERR_DATABASE},                       /* invalid transaction state */
+        {"42", ERR_DATABASE},                       /* syntax, unknown names, privileges, row security */
+        {"53", ERR_DATABASE},                       /* out of disk, memory, connections */
+        {"54", ERR_DATABASE},                       /* limits */
+        {"58", ERR_DATABASE},                       /* system error */
+        {"XX", ERR_DATABASE},                       /* internal error */
+        {"0A", ERR_DATABASE},                       /* not supported */
+        {"3D", ERR_DATABASE},                       /* no such database */
+        {"3F", ERR_DATABASE},                       /* no such schema */
+        {"28", ERR_DATABASE},                       /* not authorized */
     };
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (strncmp(state, kinds[i].begins, strlen(kinds[i].begins)) == 0)
@@ -99,6 +159,8 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
     const char *detail = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_DETAIL) : NULL;
     if (!state)
         return fail_lost(p, e);
+    if (store_interrupted(&p->sql.store) && strcmp(state, CANCELLED) == 0)
+        return err_set(e, ERR_STOPPED, "postgresql: interrupted");
     AUTO(text_release) struct text words = {0}, more = {0};
     add_one_line(&words, primary ? primary : "");
     add_one_line(&more, detail ? detail : "");
@@ -115,10 +177,18 @@ static bool succeeded(const PGresult *r)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
+/* What is interrupted before it begins does not begin. */
+static int may_ask(struct postgres *p, struct err *e)
+{
+    return store_interrupted(&p->sql.store) ? err_set(e, ERR_STOPPED, "postgresql: interrupted") : 0;
+}
+
 /* One or more plain commands. */
 static int command(struct postgres *p, const char *sql, struct err *e)
 {
-    AUTO(result_clear_p) PGresult *r = PQexec(p->conn, sql);
+    if (may_ask(p, e) < 0)
+        return -1;
+    AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
     return succeeded(r) ? 0 : fail(p, r, e);
 }
 
@@ -211,11 +281,14 @@ static void bind_params(const struct sql_store *s, const struct stmt *st, struct
 }
 
 /* Never a named statement: a pooler may run the next transaction elsewhere. */
-static PGresult *run(struct postgres *p, const char *sql, const struct stmt *st)
+static int run(struct postgres *p, const char *sql, const struct stmt *st, PGresult **ret, struct err *e)
 {
     AUTO(bound_release) struct bound b = {0};
+    if (may_ask(p, e) < 0)
+        return -1;
     bind_params(&p->sql, st, &b);
-    return PQexecParams(p->conn, sql, (int)b.n, NULL, b.values, NULL, NULL, 0);
+    *ret = last_answer(p, PQsendQueryParams(p->conn, sql, (int)b.n, NULL, b.values, NULL, NULL, 0));
+    return succeeded(*ret) ? 0 : fail(p, *ret, e);
 }
 
 static void copy_rows(const PGresult *r, struct rows *ret)
@@ -239,9 +312,9 @@ static void copy_rows(const PGresult *r, struct rows *ret)
 static int postgres_query(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e)
 {
     struct postgres *p = of_sql(s);
-    AUTO(result_clear_p) PGresult *r = run(p, text_str(&st->sql), st);
-    if (!succeeded(r))
-        return fail(p, r, e);
+    AUTO(result_clear_p) PGresult *r = NULL;
+    if (run(p, text_str(&st->sql), st, &r, e) < 0)
+        return -1;
     rows_release(ret);
     copy_rows(r, ret);
     return 0;
@@ -250,9 +323,9 @@ static int postgres_query(struct sql_store *s, const struct stmt *st, struct row
 static int postgres_execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e)
 {
     struct postgres *p = of_sql(s);
-    AUTO(result_clear_p) PGresult *r = run(p, text_str(&st->sql), st);
-    if (!succeeded(r))
-        return fail(p, r, e);
+    AUTO(result_clear_p) PGresult *r = NULL;
+    if (run(p, text_str(&st->sql), st, &r, e) < 0)
+        return -1;
     *ret_affected = strtoll(PQcmdTuples(r), NULL, 10);
     return 0;
 }
@@ -271,7 +344,7 @@ static void postgres_rollback(struct sql_store *s)
     struct postgres *p = of_sql(s);
     p->marked = false;
     if (PQstatus(p->conn) == CONNECTION_OK && PQtransactionStatus(p->conn) != PQTRANS_IDLE)
-        PQclear(PQexec(p->conn, "ROLLBACK"));
+        PQclear(last_answer(p, PQsendQuery(p->conn, "ROLLBACK")));
 }
 
 /* The settings on which the meaning of a statement depends, and the time limit. */
@@ -366,15 +439,6 @@ static bool is_connected(struct postgres *p)
     return PQconsumeInput(p->conn) && PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK;
 }
 
-/* What the server said last before it closed the connection; PQexec would say only that it did. */
-static PGresult *first_answer(PGconn *conn, const char *sql)
-{
-    PGresult *first = PQsendQuery(conn, sql) ? PQgetResult(conn) : NULL, *next;
-    while (first && (next = PQgetResult(conn)))
-        PQclear(next);
-    return first;
-}
-
 /* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
  * later may have committed, whatever its last words: a pooler speaks for a server it has lost, too. */
 static int postgres_commit(struct sql_store *s, struct err *e)
@@ -383,7 +447,9 @@ static int postgres_commit(struct sql_store *s, struct err *e)
     p->marked = false;
     if (!is_connected(p))
         return fail_lost(p, e);
-    AUTO(result_clear_p) PGresult *r = first_answer(p->conn, "COMMIT");
+    if (may_ask(p, e) < 0)
+        return -1;
+    AUTO(result_clear_p) PGresult *r = first_answer(p, PQsendQuery(p->conn, "COMMIT"));
     if (succeeded(r)) {
         if (strcmp(PQcmdStatus(r), "COMMIT") == 0)
             return 0;
@@ -406,8 +472,8 @@ static int postgres_accepts(struct sql_store *s, const struct stmt *st, struct e
         return -1;
     AUTO(text_release) struct text sql = {0};
     text_addf(&sql, "EXPLAIN %s", text_str(&st->sql));
-    AUTO(result_clear_p) PGresult *r = run(p, text_str(&sql), st);
-    int result = succeeded(r) ? 0 : fail(p, r, e);
+    AUTO(result_clear_p) PGresult *r = NULL;
+    int result = run(p, text_str(&sql), st, &r, e);
     if (alone)
         postgres_rollback(s);
     return result;
@@ -558,8 +624,10 @@ static int postgres_reconnect(struct store *s, struct err *e)
 static int postgres_now(struct store *s, instant *ret, struct err *e)
 {
     struct postgres *p = of_store(s);
-    AUTO(result_clear_p)
-    PGresult *r = PQexec(p->conn, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
+    static const char sql[] = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    if (may_ask(p, e) < 0)
+        return -1;
+    AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
     if (!succeeded(r))
         return fail(p, r, e);
     *ret = strtoll(PQgetvalue(r, 0, 0), NULL, 10);

@@ -17,6 +17,8 @@ enum {
     LONG_WAIT_US = 2000,
 };
 
+static const int64_t EPOCH_JULIAN_MS = INT64_C(210866760000000); /* 1970, as SQLite counts */
+
 struct sqlite_store {
     struct sql_store sql; /* first */
     sqlite3 *db;
@@ -138,6 +140,8 @@ _Static_assert(sizeof("SQLITE_CONSTRAINT_FOREIGNKEY") <= sizeof(((struct err *)0
 static int fail(struct sqlite_store *q, struct err *e)
 {
     int code = sqlite3_extended_errcode(q->db);
+    if (store_interrupted(&q->sql.store))
+        return err_set(e, ERR_STOPPED, "sqlite: interrupted");
     if (code == SQLITE_INTERRUPT)
         return fail_code(code, "the statement took longer than it may", e);
     return fail_code(code, sqlite3_errmsg(q->db), e);
@@ -212,7 +216,7 @@ static void finalize_p(sqlite3_stmt **p)
 static int out_of_time(void *store)
 {
     const struct sqlite_store *q = store;
-    return q->deadline_us && when_monotonic_us() > q->deadline_us;
+    return store_interrupted(&q->sql.store) || (q->deadline_us && when_monotonic_us() > q->deadline_us);
 }
 
 static void start_clock(struct sqlite_store *q)
@@ -328,6 +332,8 @@ static int still_open(struct sqlite_store *q, struct err *e)
 {
     if (!q->db)
         return err_set(e, ERR_LOST, "sqlite: %s is not open", q->path);
+    if (store_interrupted(&q->sql.store))
+        return err_set(e, ERR_STOPPED, "sqlite: interrupted");
     if (q->in_transaction && sqlite3_get_autocommit(q->db))
         return err_set(e, ERR_DATABASE, "sqlite: the transaction was rolled back by a trigger or an error");
     return 0;
@@ -489,7 +495,7 @@ static int wait_for_lock(void *context, int tries)
     int64_t now_us = when_monotonic_us();
     if (tries == 0)
         q->waiting_since_us = now_us;
-    if (now_us - q->waiting_since_us >= q->lock_timeout_us)
+    if (now_us - q->waiting_since_us >= q->lock_timeout_us || store_interrupted(&q->sql.store))
         return 0;
     when_sleep_us(tries < IMPATIENT_TRIES ? SHORT_WAIT_US : LONG_WAIT_US);
     return 1;
@@ -706,11 +712,28 @@ static int reconnect(struct store *s, struct err *e)
     return connect(of_store(s), e);
 }
 
-/* The database's clock is this machine's. */
+/* A file that was moved away or replaced is not the one that the contract names. */
+static int same_file(struct sqlite_store *q, struct err *e)
+{
+    int moved = 0;
+    if (still_open(q, e))
+        return -1;
+    sqlite3_file_control(q->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved ? err_set(e, ERR_LOST, "sqlite: %s was moved or replaced", q->path) : 0;
+}
+
+/* The clock that SQL sees on this connection. */
 static int now(struct store *s, instant *ret, struct err *e)
 {
-    (void)s, (void)e;
-    *ret = when_now();
+    struct sqlite_store *q = of_store(s);
+    sqlite3_vfs *vfs = NULL;
+    sqlite3_int64 julian_ms;
+    if (same_file(q, e))
+        return -1;
+    if (sqlite3_file_control(q->db, "main", SQLITE_FCNTL_VFS_POINTER, &vfs) != SQLITE_OK || !vfs ||
+        vfs->iVersion < 2 || vfs->xCurrentTimeInt64(vfs, &julian_ms) != SQLITE_OK)
+        return err_set(e, ERR_DATABASE, "sqlite: the clock cannot be read");
+    *ret = (julian_ms - EPOCH_JULIAN_MS) * US_PER_MS;
     return 0;
 }
 

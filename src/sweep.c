@@ -12,6 +12,10 @@
  * Under a lease, the last statement before COMMIT is its fence: where another took the lease meanwhile, the
  * transaction is rolled back and the policy fails.
  *
+ * A budget is no failure: the batch is cut to the rows that are left of it, and when it is used up the run
+ * ends after the commit; whether rows are still due then is asked once, and makes the difference between
+ * "done" and "budget".
+ *
  * The pass ends because the cursor only moves forward: past what went, past what was skipped.
  *
  * Where a bound examines many rows to find few, one reading finds the rows for many slices (the finds); each
@@ -51,15 +55,20 @@ struct run {
     struct fuse fuse;       /* policies with limits */
     int64_t most_gone;      /* rows of its own table that the run may delete */
     int64_t looked_for_own; /* when lapse's own tables were last looked for */
+    int64_t started, batch_started;
+    bool turned;             /* a batch went by, with or without rows */
+    enum err_kind used_up;   /* ERR_BUDGET, ERR_WINDOW: no further batch */
+    const char *used_up_why; /* "budget.rows" */
     bool finished;
 };
 
 const char *outcome_name(enum outcome_kind k)
 {
     static const char *const names[] = {
-        [OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed",      [OUTCOME_REFUSED] = "refused",
-        [OUTCOME_DISABLED] = "disabled", [OUTCOME_STOPPED] = "stopped",    [OUTCOME_PAUSED] = "paused",
-        [OUTCOME_FUSE] = "fuse",         [OUTCOME_HELD] = "held_elsewhere"};
+        [OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed",       [OUTCOME_REFUSED] = "refused",
+        [OUTCOME_DISABLED] = "disabled", [OUTCOME_STOPPED] = "stopped",     [OUTCOME_PAUSED] = "paused",
+        [OUTCOME_FUSE] = "fuse",         [OUTCOME_HELD] = "held_elsewhere", [OUTCOME_BUDGET] = "budget",
+        [OUTCOME_WINDOW] = "window"};
     return names[k];
 }
 
@@ -271,6 +280,58 @@ static int within_limits(const struct run *r, int64_t rows, struct err *e)
         (long long)r->most_gone, r->plan->policy->name);
 }
 
+/* --- the budget ----------------------------------------------------------------------------------------- */
+
+/* Rows that may still go; `open`: rows that went in the open transaction. */
+static int64_t rows_in_budget(const struct run *r, int64_t open)
+{
+    int64_t most = r->options->budget_rows;
+    return most > 0 ? most - gone_before(r) - open : INT64_MAX;
+}
+
+static void use_up(struct run *r, enum err_kind kind, const char *why)
+{
+    r->used_up = kind;
+    r->used_up_why = why;
+}
+
+/* Whether no further slice may begin. Something is always tried first: a budget of time that is shorter than
+ * one batch must not keep everything for ever. */
+static bool used_up(struct run *r, int64_t open)
+{
+    const struct sweep_options *o = r->options;
+    if (rows_in_budget(r, open) <= 0)
+        use_up(r, ERR_BUDGET, "budget.rows");
+    else if (o->budget_batches > 0 && r->out->batches >= o->budget_batches)
+        use_up(r, ERR_BUDGET, "budget.batches");
+    else if (o->budget_us > 0 && r->turned && when_monotonic_us() - r->started >= o->budget_us)
+        use_up(r, ERR_BUDGET, "budget.time");
+    else if (o->until && when_now() >= o->until)
+        use_up(r, ERR_WINDOW, "window");
+    return r->used_up != ERR_NONE;
+}
+
+/* -1 with ERR_BUDGET: rows below the picked ones, in the same table, would pass the budget. */
+static int within_budget(const struct run *r, const struct slice *s, int64_t open, struct err *e)
+{
+    int64_t rows = s->gone[r->plan->root.slot];
+    if (rows <= rows_in_budget(r, open))
+        return 0;
+    return err_set(e, ERR_BUDGET, "%lld rows of the policy's own table go together, and budget.rows is %lld",
+                   (long long)rows, (long long)r->options->budget_rows);
+}
+
+/* What does not fit goes in parts, or in the next run; a row that would not fit into any is skipped. */
+static void cut_to_budget(struct run *r, const struct slice *s, const struct err *e)
+{
+    if (s->picked > 1)
+        r->most = s->picked / 2;
+    else if (s->gone[r->plan->root.slot] > r->options->budget_rows)
+        skip_row(r, s, e);
+    else
+        use_up(r, ERR_BUDGET, "budget.rows");
+}
+
 /* In a transaction of its own: what tripped it is rolled back. */
 static void trip(struct run *r, const struct slice *s, const struct err *e)
 {
@@ -298,15 +359,21 @@ static void recover(struct run *r, const struct slice *s, struct err *e)
     case ERR_TIMEOUT:
         split_or_skip(r, s, e);
         break;
+    case ERR_BUDGET:
+        cut_to_budget(r, s, e);
+        break;
     case ERR_PAUSED:
         end(r, OUTCOME_PAUSED, e);
+        break;
+    case ERR_STOPPED: /* interrupted */
+        end(r, OUTCOME_STOPPED, e);
         break;
     case ERR_FUSE:
         trip(r, s, e);
         break;
     case ERR_COMMIT_UNKNOWN:
     case ERR_LOST:
-        if (++r->tries > TRIES || !reconnected(r, e))
+        if (++r->tries > TRIES || (!reconnected(r, e) && !asked_to_stop(r)))
             end(r, OUTCOME_FAILED, e);
         break;
     default:
@@ -336,9 +403,11 @@ static void grow_back(struct run *r)
     r->tries = 0;
 }
 
-static void report_progress(struct run *r, int64_t started)
+static void report_progress(struct run *r)
 {
-    r->out->duration_us = when_monotonic_us() - started;
+    int64_t now = when_monotonic_us();
+    r->out->duration_us = now - r->started;
+    r->out->batch_us = now - r->batch_started;
     if (r->options->progress)
         r->options->progress(r->options->context, r->plan, r->out);
 }
@@ -368,13 +437,14 @@ static void forget_finds(struct run *r)
 }
 
 /* The next slice: of the finds, or from the cursor on. */
-static int take(struct run *r, struct slice *s, struct err *e)
+static int take(struct run *r, int64_t open, struct slice *s, struct err *e)
 {
     const struct store_ops *ops = r->store->ops;
+    int64_t budget = rows_in_budget(r, open), most = r->most < budget ? r->most : budget;
     if (!r->plan->examines)
-        return ops->slice(r->store, r->plan, &r->cursor, r->most, s, e);
+        return ops->slice(r->store, r->plan, &r->cursor, most, s, e);
     size_t left = r->finds.n_rows - r->taken;
-    r->trying = left < (size_t)r->most ? left : (size_t)r->most;
+    r->trying = left < (size_t)most ? left : (size_t)most;
     struct rows next = r->finds;
     next.cells = r->finds.cells + r->taken * r->finds.n_columns;
     next.n_rows = r->trying;
@@ -389,8 +459,8 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
     *ret_more = found > 0;
     if (found <= 0)
         return found;
-    if (ops->begin(r->store, r->plan, e) < 0 || no_brake(r, e) < 0 || take(r, s, e) < 0 ||
-        within_limits(r, s->gone[r->plan->root.slot], e) < 0 ||
+    if (ops->begin(r->store, r->plan, e) < 0 || no_brake(r, e) < 0 || take(r, 0, s, e) < 0 ||
+        within_budget(r, s, 0, e) < 0 || within_limits(r, s->gone[r->plan->root.slot], e) < 0 ||
         (s->picked && (pass_fence(r, e) < 0 || ops->commit(r->store, e) < 0))) {
         if (e->kind == ERR_COMMIT_UNKNOWN)
             r->out->unknown += s->gone[r->plan->root.slot];
@@ -398,6 +468,7 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
         return -1;
     }
     *ret_more = s->picked || r->plan->examines;
+    r->turned = true;
     if (!s->picked) {
         ops->rollback(r->store);
         move_on(r, s);
@@ -410,13 +481,14 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
     return 0;
 }
 
-static void pass_in_batches(struct run *r, int64_t started)
+static void pass_in_batches(struct run *r)
 {
-    while (!r->finished) {
+    while (!r->finished && !used_up(r, 0)) {
         if (asked_to_stop(r)) {
             stop(r);
             return;
         }
+        r->batch_started = when_monotonic_us();
         AUTO(slice_release) struct slice s;
         struct err e = ERR_INIT;
         bool more;
@@ -425,52 +497,58 @@ static void pass_in_batches(struct run *r, int64_t started)
             recover(r, &s, &e);
         else if (!more)
             return;
-        else
-            report_progress(r, started);
+        else if (s.picked)
+            report_progress(r);
     }
 }
 
 /* All slices in one transaction; a slice that is refused is undone alone. -1: the transaction as a whole
- * failed. */
+ * failed. A budget that is used up ends it like the last row: what went so far is committed. */
 static int slices_of_all(struct run *r, struct slice *all, struct err *e)
 {
     const struct store_ops *ops = r->store->ops;
+    int64_t *open = &all->gone[r->plan->root.slot];
     while (!r->finished) {
         AUTO(slice_release) struct slice s;
         slice_init(&s, r->plan);
-        int found = look_around(r, e);
+        int found = used_up(r, *open) ? 0 : look_around(r, e);
         if (found <= 0)
             return found;
         if (no_brake(r, e) < 0 || ops->mark(r->store, e) < 0)
             return -1;
-        if (take(r, &s, e) == 0) {
+        if (take(r, *open, &s, e) == 0 && within_budget(r, &s, *open, e) == 0) {
             if (!s.picked && !r->plan->examines)
                 return 0;
             add_counts(r->plan, all->gone, all->detached, &s);
-            if (within_limits(r, all->gone[r->plan->root.slot], e) < 0)
+            if (within_limits(r, *open, e) < 0)
                 return -1;
             move_on(r, &s);
             grow_back(r);
+            r->turned = true;
             continue;
         }
-        if (e->kind != ERR_REFUSED && e->kind != ERR_TIMEOUT)
+        if (e->kind != ERR_REFUSED && e->kind != ERR_TIMEOUT && e->kind != ERR_BUDGET)
             return -1;
         struct err ignored = ERR_INIT;
         if (ops->undo(r->store, &ignored) < 0)
             return -1;
-        split_or_skip(r, &s, e);
+        if (e->kind == ERR_BUDGET)
+            cut_to_budget(r, &s, e);
+        else
+            split_or_skip(r, &s, e);
     }
     return -1; /* gave up: r says why */
 }
 
-static void all_in_one(struct run *r, int64_t started)
+static void all_in_one(struct run *r)
 {
     const struct store_ops *ops = r->store->ops;
-    for (int tries = 0; !r->finished;) {
+    for (int tries = 0; !r->finished && !used_up(r, 0);) {
         if (asked_to_stop(r)) {
             stop(r);
             return;
         }
+        r->batch_started = when_monotonic_us();
         AUTO(slice_release) struct slice all;
         struct err e = ERR_INIT;
         size_t skipped = r->out->n_skipped;
@@ -482,7 +560,7 @@ static void all_in_one(struct run *r, int64_t started)
             pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
             add_counts(r->plan, r->out->gone, r->out->detached, &all);
             r->out->batches++;
-            report_progress(r, started);
+            report_progress(r);
             return;
         }
         ops->rollback(r->store);
@@ -496,16 +574,16 @@ static void all_in_one(struct run *r, int64_t started)
     }
 }
 
-static void pass(struct run *r, int64_t started)
+static void pass(struct run *r)
 {
     cursor_release(&r->cursor);
     forget_finds(r);
     r->most = r->batch;
     r->tries = 0;
     if (r->plan->policy->batch == BATCH_ALL)
-        all_in_one(r, started);
+        all_in_one(r);
     else
-        pass_in_batches(r, started);
+        pass_in_batches(r);
 }
 
 /* --- reading around it
@@ -540,14 +618,43 @@ static int64_t rows_left(struct run *r)
 
 /* Rows may have been locked by others, or moved before the cursor, meanwhile: one more look. The session of a
  * broken connection holds its rows until the server notices: then a few, after pauses that grow. */
-static void look_again(struct run *r, int64_t started)
+static void look_again(struct run *r)
 {
-    for (int i = 0; i < (r->lost ? LOOKS_AFTER_LOSS : 1) && !r->finished && rows_left(r) > 0; i++) {
+    int most = r->lost ? LOOKS_AFTER_LOSS : 1;
+    for (int i = 0; i < most && !r->finished && !r->used_up && rows_left(r) > 0; i++) {
         if (r->lost)
             wait_for(r, i + 3);
         drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
-        pass(r, started);
+        pass(r);
     }
+}
+
+/* Whether rows are still due beside those that were skipped. */
+static bool more_is_due(struct run *r)
+{
+    struct slice none = {0};
+    int64_t skipped = (int64_t)r->out->n_skipped, n = 0;
+    if (!skipped)
+        return anything_due(r);
+    while (!r->finished) {
+        struct err e = ERR_INIT;
+        if (r->store->ops->remaining(r->store, r->plan, skipped + 1, &n, &e) == 0)
+            return n > skipped;
+        recover(r, &none, &e);
+    }
+    return false;
+}
+
+static void say_used_up(struct run *r)
+{
+    struct err e = ERR_INIT;
+    if (r->finished || !r->used_up || !more_is_due(r))
+        return;
+    if (r->used_up == ERR_WINDOW)
+        err_set(&e, ERR_WINDOW, "the window closed, and rows are still due");
+    else
+        err_set(&e, ERR_BUDGET, "%s is used up, and rows are still due", r->used_up_why);
+    end(r, r->used_up == ERR_WINDOW ? OUTCOME_WINDOW : OUTCOME_BUDGET, &e);
 }
 
 /* Brakes and the fuse before anything is deleted. */
@@ -655,15 +762,17 @@ static void look_at_source(struct run *r)
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
-    struct run r = {.store = s, .plan = p, .options = o, .out = ret, .looked_for_own = started};
+    struct run r = {.store = s, .plan = p, .options = o, .out = ret};
+    r.started = r.looked_for_own = started;
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
     bool looks_anyway = p->examines && !p->beyond; /* a probe would examine as much; of ranks it is cheap */
     bool begun = !asked_to_stop(&r) && may_begin(&r);
     if (begun && (looks_anyway || anything_due(&r))) {
-        pass(&r, started);
-        look_again(&r, started);
-        if (!r.finished)
+        pass(&r);
+        look_again(&r);
+        say_used_up(&r);
+        if (!r.finished && !r.used_up)
             ret->left = rows_left(&r);
     } else if (!r.finished && asked_to_stop(&r)) {
         stop(&r);

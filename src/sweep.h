@@ -15,9 +15,12 @@ enum outcome_kind {
     OUTCOME_STOPPED,
     OUTCOME_PAUSED, /* a brake is on */
     OUTCOME_FUSE,   /* more would go than the policy's limits allow */
-    OUTCOME_HELD    /* another holds the lease of its scheduler */
+    OUTCOME_HELD,   /* another holds the lease of its scheduler */
+    OUTCOME_BUDGET, /* its budget is used up, and rows are still due */
+    OUTCOME_WINDOW, /* the window of its scheduler closed, and rows are still due, or may be */
 };
-/* "done", "failed", "refused", "disabled", "stopped", "paused", "fuse", "held_elsewhere" */
+/* "done", "failed", "refused", "disabled", "stopped", "paused", "fuse", "held_elsewhere", "budget", "window"
+ */
 const char *outcome_name(enum outcome_kind k);
 
 struct skipped_row {
@@ -29,7 +32,7 @@ struct skipped_row {
 /* What became of one policy. Counts are of committed transactions only. */
 struct outcome {
     enum outcome_kind kind;
-    struct err err;    /* FAILED, STOPPED, PAUSED, FUSE: why */
+    struct err err;    /* FAILED, STOPPED, PAUSED, FUSE, BUDGET, WINDOW: why */
     int64_t *gone;     /* per plan->slots; NULL when there was no plan */
     int64_t *detached; /* per plan->detach_slots */
     int64_t unknown;   /* roots in commits whose outcome is unknown */
@@ -38,6 +41,7 @@ struct outcome {
     struct skipped_row *skipped;
     size_t n_skipped;
     int64_t duration_us;
+    int64_t batch_us; /* of the last batch */
 };
 void outcome_init(struct outcome *o, const struct plan *p);
 void outcome_release(struct outcome *o);
@@ -49,6 +53,10 @@ struct sweep_options {
     void (*progress)(void *context, const struct plan *p, const struct outcome *so_far);
     void *context;
     struct lease *lease; /* that every batch needs, and that is held; NULL: none */
+    /* What this run may do; 0: as much as there is. Rows are those of the policy's own table: never more. The
+     * time is looked at after every batch. */
+    int64_t budget_rows, budget_batches, budget_us;
+    instant until; /* the window closes then, by the wall clock; 0: never */
 };
 /* Never fails as a function: what went wrong is in the outcome. Brakes and fuses are heeded where store->own
  * says that lapse's own tables are installed; a policy with limits needs them. */

@@ -58,6 +58,11 @@ void ticker_free(struct ticker *t)
     free(t);
 }
 
+int64_t ticker_every_us(const struct ticker *t)
+{
+    return t->cron ? 0 : t->scheduler->every.us;
+}
+
 void ticker_free_p(struct ticker **t)
 {
     ticker_free(*t);

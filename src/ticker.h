@@ -41,5 +41,7 @@ instant ticker_jitter(const struct ticker *t, instant at, uint64_t chance);
  * end, each the first time the clock shows it, or the clock change that skips it; one that is skipped whole
  * does not open that day. */
 bool ticker_may_work(const struct ticker *t, instant now, instant *ret_until);
+/* The interval; 0: it goes by cron. */
+int64_t ticker_every_us(const struct ticker *t);
 
 #endif

@@ -10,14 +10,17 @@ struct troubles;
 struct troubles *troubles_new(const char *scheduler);
 void troubles_free(struct troubles *t);
 
-/* A tick ended so. Calls say for each event: what is new (EVENT_TICK_FAILED, once per different error of a
- * policy, with policy, table, error, outcome, count), what lasts (EVENT_STILL_FAILING, after 1, 10, then
- * every 60 minutes, with how long and how many ticks), what is over (EVENT_RECOVERED). Returns the number of
- * errors of this tick, for the metric: 0 when all went well. A tick that was held elsewhere, stopped or
- * paused says nothing of what failed before. */
-size_t troubles_of_tick(struct troubles *t, const struct report *r, instant at,
-                        void (*say)(void *context, struct event *ev), void *context);
-/* The error that lasts, for status; NULL: none. Lives until the next call. */
+/* A tick ended so. Says what is new (EVENT_TICK_FAILED, once per different error of a policy while its
+ * trouble lasts, with policy, table, error, outcome), what lasts (EVENT_STILL_FAILING, after 1, 10, then
+ * every 60 minutes, with how long and how many ticks), what is over (EVENT_RECOVERED). Errors that differ in
+ * numbers and keys alone are the same. Policies that failed because the database was not there are one
+ * trouble, the scheduler's. A policy that was held elsewhere, stopped or paused says nothing of what failed
+ * before; one that is off or no longer there has no trouble. Returns the number of errors of this tick, for
+ * the metric: 0 when all went well. */
+size_t troubles_of_tick(struct troubles *t, const struct report *r, instant at, event_say *say,
+                        void *context);
+/* The error that lasts, for status: the scheduler's own, else the oldest. NULL: none. Lives until the next
+ * call. */
 const char *troubles_now(const struct troubles *t, instant *ret_since);
 
 #endif

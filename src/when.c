@@ -25,6 +25,11 @@ int64_t when_monotonic_us(void)
     return read_clock_us(CLOCK_MONOTONIC);
 }
 
+int64_t when_boot_us(void)
+{
+    return read_clock_us(CLOCK_BOOTTIME);
+}
+
 void when_sleep_us(int64_t us)
 {
     if (us <= 0)

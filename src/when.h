@@ -15,6 +15,7 @@ typedef int64_t instant; /* microseconds since the epoch, UTC */
 
 instant when_now(void);          /* the system's wall clock */
 int64_t when_monotonic_us(void); /* for durations only */
+int64_t when_boot_us(void);      /* the same, and it counts while the machine is suspended */
 void when_sleep_us(int64_t us);  /* returns early on a signal */
 
 /* --- the calendar: proleptic Gregorian, days counted from 1970-01-01 ---------------------------- */

@@ -1,10 +1,9 @@
 """A sweeper that is frozen past its lease, while another takes over: when it wakes it deletes nothing."""
-import contextlib
 import signal
-import sqlite3
 import threading
 import time
 
+import freeze
 from harness import *
 from proxy import Proxy
 
@@ -180,38 +179,13 @@ class InMidRun(Frozen, SqliteTest):
             time.sleep(0.002)
         return p
 
-    def freeze_between_batches(self, p):
-        """Whoever has the file lock lets it wait for its next one, and freezes it there."""
-        with contextlib.closing(sqlite3.connect(self.db.path, timeout=0, isolation_level=None)) as c:
-            while True:
-                self.assertTrue(p.running(), "".join(p.so_far()))
-                with contextlib.suppress(sqlite3.OperationalError):
-                    c.execute("begin immediate")
-                    break
-            time.sleep(0.1)
-            p.signal(signal.SIGSTOP)
-            c.execute("rollback")
-
-    def freeze_in_a_batch(self, p):
-        with contextlib.closing(sqlite3.connect(self.db.path, timeout=0.05, isolation_level=None)) as c:
-            while True:
-                p.signal(signal.SIGSTOP)
-                self.assertTrue(p.running(), "".join(p.so_far()))
-                try:
-                    c.execute("begin immediate")
-                    c.execute("rollback")
-                except sqlite3.OperationalError:
-                    return
-                p.signal(signal.SIGCONT)
-                time.sleep(0.002)
-
     def test_frozen(self):
         contract = CONTRACT.replace("BATCH", "10")
-        for freeze, then in ((self.freeze_between_batches, self.it_takes_over), (self.freeze_in_a_batch, self.it_waits)):
+        for stop, then in ((freeze.between_batches, self.it_takes_over), (freeze.in_a_batch, self.it_waits)):
             for round in range(3):
                 with self.subTest(then.__name__, round=round):
                     p = self.started(contract)
-                    freeze(p)
+                    stop(self, p)
                     time.sleep(LEASE_MS / 1000 + 0.2)
                     then(p, contract)
 

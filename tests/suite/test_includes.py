@@ -36,7 +36,7 @@ ORDER = [
     "lapse_purge purge purge_*",
     "explain explain_*",
     "report report_*",
-    "event meter gauge",
+    "event event_* meter gauge",
     "trouble",
     "page page_*",
     "lapse lapse_*",

@@ -1,0 +1,241 @@
+/* daemon_json: what a daemon knows, for machines: its schedulers, its policies, past runs. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon_parts.h"
+
+#define ASK_MOST_US (2 * US_PER_S) /* so long does a question wait for another */
+
+static void set_time(json_t *o, const char *key, bool there, instant at)
+{
+    char buf[WHEN_TEXT_SIZE];
+    json_object_set_new(o, key, there ? json_string(when_format(at, buf)) : json_null());
+}
+
+/* Bytes that are no text (a database's message in another encoding) are no reason to say nothing. */
+static void set_text(json_t *o, const char *key, const char *text)
+{
+    json_t *t = text ? json_string(text) : json_null();
+    json_object_set_new(o, key, t ? t : json_string("(not UTF-8)"));
+}
+
+static void set_seconds(json_t *o, const char *key, int64_t us)
+{
+    json_object_set_new(o, key, json_real((double)us / (double)US_PER_S));
+}
+
+static void set_number(json_t *o, const char *key, int64_t number)
+{
+    json_object_set_new(o, key, json_integer(number));
+}
+
+static void set_flag(json_t *o, const char *key, bool flag)
+{
+    json_object_set_new(o, key, json_boolean(flag));
+}
+
+static char *dump(json_t *o)
+{
+    char *text = json_dumps(o, JSON_COMPACT);
+    json_decref(o);
+    return text;
+}
+
+/* --- schedulers ------------------------------------------------------------------------------------------
+ */
+
+static json_t *last_json(const struct last_tick *l)
+{
+    if (!l->there)
+        return json_null();
+    json_t *o = json_object();
+    set_time(o, "started", true, l->started);
+    set_seconds(o, "duration", l->duration_us);
+    set_text(o, "outcome", l->outcome);
+    set_number(o, "rows", l->rows);
+    return o;
+}
+
+static void set_rhythm(json_t *o, const struct scheduler *s)
+{
+    AUTO(text_release) struct text every = {0};
+    if (s->cron) {
+        set_text(o, "cron", s->cron);
+    } else {
+        span_format(s->every.us, &every);
+        set_text(o, "every", text_str(&every));
+    }
+    set_text(o, "timezone", s->timezone);
+    set_flag(o, "exclusive", s->exclusive);
+    set_flag(o, "enabled", s->enabled);
+}
+
+static json_t *worker_json(const struct worker *w, instant now)
+{
+    json_t *o = json_object();
+    set_text(o, "name", w->name);
+    set_rhythm(o, w->scheduler);
+    set_flag(o, "lease_held", w->leads);
+    set_flag(o, "working", w->beat.working);
+    json_object_set_new(o, "last", last_json(&w->last));
+    set_time(o, "next", w->begun && !w->beat.working && w->beat.start != NEVER, w->beat.start);
+    set_seconds(o, "late_seconds", w->begun ? beat_late_us(&w->beat, now) : 0);
+    set_number(o, "errors", w->errors);
+    set_text(o, "error", w->error);
+    set_time(o, "error_since", w->error != NULL, w->error_since);
+    return o;
+}
+
+static json_t *workers_json(struct lapse_daemon *d)
+{
+    json_t *list = json_array();
+    instant now = when_now();
+    for (size_t i = 0; i < d->n_workers; i++)
+        if (!d->workers[i]->leave && d->workers[i]->scheduler)
+            json_array_append_new(list, worker_json(d->workers[i], now));
+    return list;
+}
+
+char *lapse_daemon_status(struct lapse_daemon *d)
+{
+    json_t *o = json_object();
+    char *why = NULL;
+    set_text(o, "version", LAPSE_VERSION);
+    set_flag(o, "ready", lapse_daemon_ready(d, &why));
+    set_text(o, "not_ready", why);
+    free(why);
+    pthread_mutex_lock(&d->lock);
+    set_time(o, "started", true, d->started);
+    set_text(o, "contract", d->file);
+    set_time(o, "loaded_at", true, d->loaded_at);
+    set_number(o, "generation", (int64_t)d->generation);
+    set_flag(o, "observe", d->options.observe);
+    json_object_set_new(o, "schedulers", workers_json(d));
+    pthread_mutex_unlock(&d->lock);
+    return dump(o);
+}
+
+/* --- policies --------------------------------------------------------------------------------------------
+ */
+
+static const char *bound_name(const struct policy *p)
+{
+    return p->cap ? "cap" : p->orphan ? "orphan" : p->expires.text ? "expires" : "age";
+}
+
+static json_t *policy_json(const struct policy *p, const struct policy_state *s)
+{
+    json_t *o = json_object();
+    AUTO(text_release) struct text table = {0};
+    table_name_print(&p->table, &table);
+    set_text(o, "name", p->name);
+    set_text(o, "scheduler", p->scheduler);
+    set_text(o, "table", text_str(&table));
+    set_text(o, "label", p->label);
+    set_text(o, "bound", bound_name(p));
+    set_flag(o, "enabled", p->enabled);
+    set_text(o, "outcome", s->ran ? outcome_name(s->outcome) : NULL);
+    set_time(o, "at", s->ran, s->at);
+    set_number(o, "rows", s->rows);
+    set_number(o, "rows_total", s->rows_total);
+    if (s->ran && s->due >= 0)
+        set_number(o, "due", s->due);
+    set_text(o, "error", s->error);
+    return o;
+}
+
+char *lapse_daemon_policies(struct lapse_daemon *d)
+{
+    json_t *list = json_array();
+    pthread_mutex_lock(&d->lock);
+    const struct contract *c = d->terms->contract;
+    for (size_t i = 0; i < c->n_policies; i++)
+        json_array_append_new(list, policy_json(&c->policies[i], &d->states[i]));
+    pthread_mutex_unlock(&d->lock);
+    return dump(list);
+}
+
+/* --- past runs -------------------------------------------------------------------------------------------
+ */
+
+static json_t *run_json(const struct run_row *r)
+{
+    json_t *o = json_object(), *counts = r->counts ? json_loads(r->counts, 0, NULL) : NULL;
+    set_text(o, "id", r->id);
+    set_text(o, "scheduler", r->scheduler);
+    set_text(o, "source", r->source);
+    set_text(o, "owner", r->owner);
+    set_time(o, "started", true, r->started);
+    set_time(o, "ended", r->ended, r->ended_at);
+    set_text(o, "outcome", r->outcome);
+    set_number(o, "rows", r->rows);
+    set_number(o, "skipped", r->skipped);
+    set_number(o, "unknown", r->unknown);
+    set_number(o, "batches", r->batches);
+    set_number(o, "errors", r->errors);
+    set_text(o, "error", r->error);
+    json_object_set_new(o, "counts", counts ? counts : json_object());
+    return o;
+}
+
+static int read_runs(const struct contract *c, const char *scheduler, int64_t most, struct run_rows *ret,
+                     struct err *e)
+{
+    AUTO(store_close_p) struct store *s = NULL;
+    const char *fix;
+    if (store_open(c->store, true, &s, e) < 0)
+        return -1;
+    s->own_schema = c->own_schema;
+    if (s->ops->own->look(s, e) < 0)
+        return -1;
+    const char *why = history_obstacle(s, &fix);
+    if (s->own.version < OWN_SINCE_RUNS)
+        return err_set(e, ERR_FINDINGS, "%s (%s)", why, fix);
+    return s->ops->own->runs(s, scheduler, most, ret, e);
+}
+
+static char *ask_runs(struct terms *t, const char *scheduler, int64_t most, char **ret_why)
+{
+    AUTO(run_rows_release) struct run_rows runs = {0};
+    struct err e = ERR_INIT;
+    if (read_runs(t->contract, scheduler, most, &runs, &e) < 0) {
+        *ret_why = mem_strdup(e.text);
+        return NULL;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < runs.n; i++)
+        json_array_append_new(list, run_json(&runs.list[i]));
+    return dump(list);
+}
+
+/* Whether it is this caller's turn. */
+static bool take_turn(struct lapse_daemon *d)
+{
+    int64_t until = when_monotonic_us() + ASK_MOST_US;
+    pthread_mutex_lock(&d->lock);
+    while (d->asking && when_monotonic_us() < until)
+        daemon_cond_wait(&d->answered, &d->lock, until - when_monotonic_us());
+    bool mine = !d->asking;
+    d->asking = d->asking || mine;
+    pthread_mutex_unlock(&d->lock);
+    return mine;
+}
+
+char *lapse_daemon_runs(struct lapse_daemon *d, const char *scheduler, int64_t most, char **ret_why)
+{
+    if (!take_turn(d)) {
+        *ret_why = mem_strdup("another question to the history has not been answered yet; try again");
+        return NULL;
+    }
+    pthread_mutex_lock(&d->lock);
+    struct terms *t = terms_take(d->terms);
+    pthread_mutex_unlock(&d->lock);
+    char *runs = ask_runs(t, scheduler, most, ret_why);
+    terms_drop(t);
+    pthread_mutex_lock(&d->lock);
+    d->asking = false;
+    pthread_cond_signal(&d->answered);
+    pthread_mutex_unlock(&d->lock);
+    return runs;
+}

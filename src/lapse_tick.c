@@ -1,0 +1,391 @@
+/* lapse_tick: one tick of one scheduler. See lapse_tick.h.
+ *
+ * A tick that finds nothing to do should cost the database next to nothing: the clock, the brakes, and one
+ * indexed probe per policy, all of a stretch of policies in one transaction. The probe is made from facts that
+ * an earlier tick read. Whatever is deleted goes the whole way of a sweep instead: facts, check, plan, sweep. */
+#include "lapse_tick.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t FACTS_LAST_US = 600 * US_PER_S; /* then they are read again, whatever a probe says */
+static const int64_t LOOK_LASTS_US = 20 * US_PER_MS; /* probes share a transaction for so long */
+static const int64_t REST_US = 120 * US_PER_S;       /* a pause that is worth a new connection */
+static const int64_t KEEP_AGAIN_US = US_PER_S;       /* a lease that could not be renewed */
+
+/* What is kept of a policy between ticks. */
+struct known {
+    const struct policy *policy;
+    struct facts *facts; /* NULL: none; only of policies whose probe is cheap */
+    int64_t read_us;     /* by the monotonic clock */
+    bool calm;           /* the last tick had nothing to complain of */
+};
+
+struct hand {
+    const struct contract *contract;
+    const struct scheduler *scheduler;
+    struct known *known; /* in the order of the file */
+    size_t n_known;
+    struct store *store; /* NULL: not connected */
+    bool reading;        /* how it was opened */
+    struct lease lease;  /* exclusive schedulers */
+    int64_t looked_us;   /* when lapse's own tables were last looked at; 0: not on this connection */
+    bool calm;           /* the last tick as a whole */
+    atomic_bool interrupted;
+};
+
+/* One tick at work. */
+struct tick {
+    struct hand *hand;
+    const struct tick_options *options;
+    struct work work;
+    int64_t look_since_us; /* a transaction for probes is open since then; 0: none is */
+    int64_t look_timeout_us;
+    const char *why_not; /* the rest of the policies is not begun; NULL: it is */
+};
+
+/* --- the hand ------------------------------------------------------------------------------------------- */
+
+static size_t policies_of(const struct contract *c, const struct scheduler *s, struct known *known)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_policies; i++) {
+        if (strcmp(c->policies[i].scheduler, s->name) != 0)
+            continue;
+        if (known)
+            known[n].policy = &c->policies[i];
+        n++;
+    }
+    return n;
+}
+
+struct hand *hand_new(const struct contract *c, const struct scheduler *s)
+{
+    struct hand *h = mem_alloc(sizeof(*h));
+    h->contract = c;
+    h->scheduler = s;
+    h->n_known = policies_of(c, s, NULL);
+    h->known = mem_alloc(h->n_known * sizeof(*h->known));
+    policies_of(c, s, h->known);
+    lease_init(&h->lease, NULL, s->name, s->lease.us);
+    atomic_init(&h->interrupted, false);
+    return h;
+}
+
+static void disconnect(struct hand *h)
+{
+    store_close(h->store);
+    h->store = h->lease.store = NULL;
+    h->lease.held = false;
+    h->looked_us = 0;
+}
+
+static void hand_over(struct hand *h)
+{
+    struct err e = ERR_INIT;
+    if (h->store)
+        lease_drop(&h->lease, &e); /* else it ends by itself */
+}
+
+void hand_free(struct hand *h)
+{
+    if (!h)
+        return;
+    atomic_store(&h->interrupted, false);
+    hand_over(h);
+    disconnect(h);
+    for (size_t i = 0; i < h->n_known; i++)
+        facts_free(h->known[i].facts);
+    free(h->known);
+    free(h);
+}
+
+bool hand_leads(const struct hand *h)
+{
+    return h->lease.held && when_monotonic_us() - h->lease.renewed_us < h->lease.us;
+}
+
+/* Where the database is not there, the lease may still be ours when it is back: the fence decides. */
+int64_t hand_keep(struct hand *h)
+{
+    struct err e = ERR_INIT;
+    if (h->lease.held && lease_keep(&h->lease, &e) < 0 && e.kind != ERR_LEASE)
+        return KEEP_AGAIN_US;
+    return lease_rest_us(&h->lease);
+}
+
+void hand_rest(struct hand *h, int64_t us)
+{
+    if (us >= REST_US && !h->lease.held)
+        disconnect(h);
+}
+
+void hand_interrupt(struct hand *h)
+{
+    atomic_store(&h->interrupted, true);
+}
+
+/* --- what a tick begins with ---------------------------------------------------------------------------- */
+
+static int connect(struct tick *t, struct err *e)
+{
+    struct hand *h = t->hand;
+    if (h->store && h->reading != t->options->observe)
+        disconnect(h);
+    if (!h->store) {
+        if (store_open(h->contract->store, t->options->observe, &h->store, e) < 0)
+            return -1;
+        h->reading = t->options->observe;
+        h->store->own_schema = h->contract->own_schema;
+        h->store->interrupted = &h->interrupted;
+        h->lease.store = h->store;
+    }
+    t->work.store = h->store;
+    return 0;
+}
+
+/* Tables that are all there and all right are looked at again now and then; until they are, always. */
+static bool own_is_known(const struct hand *h)
+{
+    const struct own_state *own = &h->store->own;
+    return h->looked_us && h->calm && own->version == OWN_VERSION && !own->lacks[0] && !own->lacks_lease[0] &&
+           when_monotonic_us() - h->looked_us < FACTS_LAST_US;
+}
+
+static int read_own(struct tick *t, struct err *e)
+{
+    struct hand *h = t->hand;
+    struct store *s = h->store;
+    if (!own_is_known(h)) {
+        h->looked_us = 0;
+        if (s->ops->own->look(s, e) < 0)
+            return -1;
+        h->looked_us = when_monotonic_us();
+    }
+    return s->own.version ? s->ops->own->brakes(s, &t->work.brakes, e) : 0;
+}
+
+static int read_clock_and_own(struct tick *t, struct err *e)
+{
+    struct store *s = t->work.store;
+    return s->ops->now(s, &t->work.now, e) < 0 || read_own(t, e) < 0 ? -1 : 0;
+}
+
+/* The first statements find out whether the connection is still there. */
+static int get_ready(struct tick *t, struct err *e)
+{
+    if (connect(t, e) < 0)
+        return -1;
+    if (read_clock_and_own(t, e) == 0)
+        return 0;
+    t->hand->looked_us = 0;
+    if (e->kind != ERR_LOST || t->work.store->ops->reconnect(t->work.store, e) < 0)
+        return -1;
+    return read_clock_and_own(t, e);
+}
+
+/* --- probes --------------------------------------------------------------------------------------------- */
+
+static void end_look(struct tick *t)
+{
+    if (t->look_since_us)
+        t->work.store->ops->look_end(t->work.store);
+    t->look_since_us = 0;
+}
+
+/* Probes follow each other in one transaction, as long as it stays a short one. */
+static int begin_look(struct tick *t, const struct policy *p, struct err *e)
+{
+    int64_t now = when_monotonic_us();
+    if (t->look_since_us &&
+        (now - t->look_since_us >= LOOK_LASTS_US || t->look_timeout_us != p->statement_timeout_us))
+        end_look(t);
+    if (t->look_since_us)
+        return 0;
+    if (t->work.store->ops->look_begin(t->work.store, p->statement_timeout_us, e) < 0)
+        return -1;
+    t->look_since_us = now;
+    t->look_timeout_us = p->statement_timeout_us;
+    return 0;
+}
+
+static bool probe_says_no(struct tick *t, const struct plan *plan)
+{
+    struct err ignored = ERR_INIT; /* the fresh look meets it again */
+    bool due = true;
+    if (begin_look(t, plan->policy, &ignored) == 0 &&
+        t->work.store->ops->probe(t->work.store, plan, &due, &ignored) == 0)
+        return !due;
+    end_look(t);
+    return false;
+}
+
+static bool is_known(const struct known *k)
+{
+    return k->facts && k->calm && when_monotonic_us() - k->read_us < FACTS_LAST_US;
+}
+
+/* Asked with facts from an earlier tick. false: something is due, or that is not known. */
+static bool nothing_due(struct tick *t, const struct known *k, struct report_policy *rp)
+{
+    if (!is_known(k))
+        return false;
+    AUTO(arena_free_p) struct arena *scratch = arena_new();
+    struct findings found = {.arena = scratch};
+    AUTO(plan_free_p) struct plan *plan = plan_make(k->policy, k->facts, t->work.now, &found);
+    if (!plan || found.errors || !probe_says_no(t, plan))
+        return false;
+    work_names(&t->work, rp, plan);
+    return true;
+}
+
+/* --- one policy ----------------------------------------------------------------------------------------- */
+
+static bool asked_to_stop(void *tick)
+{
+    const struct tick_options *o = ((struct tick *)tick)->options;
+    return o->stop && o->stop(o->context);
+}
+
+static void on_batch(void *tick, const struct plan *p, const struct outcome *so_far)
+{
+    const struct tick_options *o = ((struct tick *)tick)->options;
+    if (o->batch)
+        o->batch(o->context, p->policy, so_far->batch_us);
+}
+
+/* Everything anew: what goes is decided by what is there now. */
+static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *rp)
+{
+    struct work *w = &t->work;
+    struct facts *facts = NULL;
+    end_look(t);
+    AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
+    if (plan)
+        work_sweep(w, rp, plan,
+                   (struct sweep_options){
+                       .stop = asked_to_stop, .progress = on_batch, .context = t, .until = t->options->until == NEVER ? 0 : t->options->until});
+    facts_free(k->facts);
+    k->facts = plan && !plan->examines ? facts : NULL;
+    k->read_us = when_monotonic_us();
+    if (!k->facts) {
+        plan_free_p(&plan);
+        facts_free(facts);
+    }
+}
+
+static void leave_out(struct tick *t, struct report_policy *rp, enum outcome_kind kind, enum err_kind why,
+                      const char *words)
+{
+    struct err e = ERR_INIT;
+    err_set(&e, why, "%s", words);
+    work_policy_failed(&t->work, rp, &e);
+    rp->kind = kind;
+}
+
+/* true: the policy is not begun, and its entry says why. */
+static bool is_left_out(struct tick *t, struct report_policy *rp)
+{
+    const struct policy *p = rp->policy;
+    const struct brake *brake = brakes_on(&t->work.brakes, p->name, p->scheduler);
+    AUTO(text_release) struct text words = {0};
+    if (!p->enabled) {
+        rp->kind = OUTCOME_DISABLED;
+    } else if (t->why_not) {
+        leave_out(t, rp, OUTCOME_STOPPED, ERR_STOPPED, t->why_not);
+    } else if (asked_to_stop(t)) {
+        leave_out(t, rp, OUTCOME_STOPPED, ERR_STOPPED, "not begun: asked to stop");
+    } else if (t->options->until != NEVER && when_now() >= t->options->until) {
+        leave_out(t, rp, OUTCOME_WINDOW, ERR_WINDOW, "not begun: the window closed");
+    } else if (brake && !t->options->observe) {
+        brake_words(brake, &words);
+        leave_out(t, rp, OUTCOME_PAUSED, ERR_PAUSED, text_str(&words));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void do_policy(struct tick *t, struct known *k, struct report_policy *rp)
+{
+    if (t->options->observe)
+        work_count(&t->work, rp);
+    else if (!nothing_due(t, k, rp))
+        sweep_fresh(t, k, rp);
+    k->calm = rp->kind == OUTCOME_DONE && !rp->n_skipped && !rp->unknown;
+    if (t->work.report->exit == LAPSE_UNREACHABLE)
+        t->why_not = "not begun: the database is not there";
+    else if (t->work.lease && !t->work.lease->held)
+        t->why_not = "not begun: the lease was lost to another";
+}
+
+/* --- the tick ------------------------------------------------------------------------------------------- */
+
+/* Asked for once. What is said of the first policy then holds for all. */
+static bool leads(struct tick *t)
+{
+    struct report *r = t->work.report;
+    struct report_policy *first = NULL;
+    for (size_t i = 0; i < r->n_policies && !first; i++)
+        if (r->policies[i].policy->enabled)
+            first = &r->policies[i];
+    if (!t->hand->scheduler->exclusive || t->options->observe || !first)
+        return true;
+    t->work.lease = &t->hand->lease;
+    if (work_lease(&t->work, first) == 0)
+        return true;
+    for (size_t i = 0; i < r->n_policies; i++) {
+        struct report_policy *rp = &r->policies[i];
+        rp->kind = rp->policy->enabled ? first->kind : OUTCOME_DISABLED;
+        rp->error = rp->policy->enabled ? first->error : NULL;
+        rp->holder = rp->policy->enabled ? first->holder : NULL;
+    }
+    return false;
+}
+
+static void do_policies(struct tick *t)
+{
+    struct hand *h = t->hand;
+    struct report *r = t->work.report;
+    for (size_t i = 0; i < h->n_known; i++)
+        report_add_policy(r, h->known[i].policy);
+    if (!leads(t))
+        return;
+    for (size_t i = 0; i < h->n_known; i++)
+        if (!is_left_out(t, &r->policies[i]))
+            do_policy(t, &h->known[i], &r->policies[i]);
+    end_look(t);
+}
+
+static void begin_report(struct tick *t)
+{
+    static const struct lapse_options none = {0};
+    struct work *w = &t->work;
+    bool observe = t->options->observe;
+    *w = (struct work){.contract = t->hand->contract, .options = &none, .due = -1};
+    w->report = report_new(observe ? REPORT_PLAN : REPORT_SWEEP, "run");
+    w->report->contract = w->contract;
+    w->report->file = w->contract->file;
+}
+
+struct report *hand_tick(struct hand *h, const struct tick_options *o)
+{
+    int64_t started = when_monotonic_us();
+    struct tick t = {.hand = h, .options = o};
+    struct err e = ERR_INIT;
+    begin_report(&t);
+    struct report *r = t.work.report;
+    if (get_ready(&t, &e) == 0) {
+        r->now = t.work.now;
+        do_policies(&t);
+    } else {
+        work_fail(&t.work, &e);
+        r->kind = REPORT_ERROR;
+    }
+    h->calm = r->exit == LAPSE_DONE;
+    brakes_release(&t.work.brakes);
+    atomic_store(&h->interrupted, false);
+    r->duration_us = when_monotonic_us() - started;
+    return r;
+}

@@ -1,0 +1,227 @@
+"""The whole database goes away under a running daemon: down, restarted, failed over, full, mute. It waits and recovers."""
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import psycopg2
+
+from daemon_case import *
+
+
+class Outage(InTrouble):
+    """A server of its own for every test, reached over TCP."""
+    engine = "postgres"
+    settings = {}
+
+    def setUp(self):
+        self.server = Postgres(port=True, settings={"shared_buffers": "16MB", "autovacuum": "off", **self.settings})
+        self.addCleanup(self.server.stop)
+        self.db = self.server.fresh()
+        self.db.dsn = self.server.dsn(self.db.name, tcp=True)
+        super().setUp()
+
+    def stopped(self, how=signal.SIGINT):
+        self.db.close()
+        self.server.stop(how)
+
+    def away(self, d, after, scheduler="main"):
+        """The daemon has noticed: it says so once, is not ready, counts every try."""
+        line = self.said_once(d, scheduler=scheduler, after=after)
+        self.assertNotIn(self.server.PASSWORD, str(d))
+        status, body = d.http("/readyz")
+        self.assertEqual(status, 503, body)
+        self.assertEqual(d.http("/healthz")[0], 200)
+        self.assertTrue(body.strip(), "it says why")
+        return line
+
+
+class Down(Outage, unittest.TestCase):
+    def test_at_the_start(self):
+        self.due("good")
+        self.stopped()
+        d = self.daemon()
+        self.away(d, 0)
+        self.assertEqual(len(d.said("other.lifecycle_tick_failed")), 1, d)
+        after = d.mark()
+        self.server.start()
+        self.recovers(d, after, *TABLES)
+        d.wait_for("other.lifecycle_recovered", after=after)
+        d.stop()
+
+    def test_stopped_while_it_is_away(self):
+        """An orderly stop waits for no database, nor for a pause between two tries."""
+        self.stopped()
+        d = self.daemon()
+        self.away(d, 0)
+        start = time.monotonic()
+        d.stop()
+        self.assertLess(time.monotonic() - start, 5)
+
+    def test_restarted(self):
+        d = self.daemon()
+        self.works(d, *TABLES)
+        for how in (signal.SIGINT, signal.SIGQUIT):
+            with self.subTest(how=how.name):
+                after = d.mark()
+                self.stopped(how)
+                self.away(d, after)
+                after = d.mark()
+                self.server.start()
+                self.recovers(d, after, *TABLES)
+        d.stop()
+
+    def test_restarted_between_two_ticks(self):
+        """Nothing was lost, so there is nothing to say: a connection that went stale is simply made again."""
+        self.contract = CONTRACT.replace(EVERY, "3s")
+        d = self.daemon()
+        self.works(d, *TABLES)
+        time.sleep(0.2)
+        self.stopped()
+        self.server.start()
+        self.works(d, *TABLES)
+        d.stop()
+
+    def test_a_connection_is_ended(self):
+        """By an administrator, in mid-work or not: the next tick goes on."""
+        d = self.daemon()
+        self.works(d, *TABLES)
+        for _ in range(5):
+            self.given(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{self.db.name}'"
+                       " and pid <> pg_backend_pid()")
+            self.works(d, *TABLES)
+        d.stop()
+
+    def test_failed_over(self):
+        """The port answers again, with another server and the same data."""
+        d = self.daemon()
+        self.works(d, *TABLES)
+        after = d.mark()
+        self.stopped()
+        self.away(d, after)
+        second = self.server.home / "second"
+        subprocess.run(["cp", "-a", str(self.server.data), str(second)], check=True)
+        shutil.rmtree(self.server.data)
+        self.server.data = second
+        after = d.mark()
+        self.server.start()
+        self.recovers(d, after, *TABLES)
+        d.stop()
+
+    def test_a_standby_answers(self):
+        """Failed over too early: the server is there and takes no writes. Nothing is lost, and it is said."""
+        d = self.daemon()
+        self.works(d, *TABLES)
+        after = d.mark()
+        self.server.admin("alter system set default_transaction_read_only = on")
+        self.server.admin("select pg_reload_conf()")
+        self.db.close()
+        with contextlib.closing(self.db.connect()) as c, c.cursor() as q:
+            q.execute("set default_transaction_read_only = off; insert into good(id, at_ms) values (500, 1)")
+        self.server._admin.close()
+        self.works_or_says(d, after)
+        d.stop()
+
+    def works_or_says(self, d, after):
+        """lapse asks for READ WRITE itself, so a default alone does not stop it."""
+        eventually(lambda: not self.db.rows("select 1 from good where id = 500"), words=lambda: str(d))
+
+
+class OutOfConnections(Outage, unittest.TestCase):
+    settings = {"max_connections": "9", "superuser_reserved_connections": "3", "max_wal_senders": "0"}
+
+    def test_all_taken(self):
+        """The server refuses the user's connections (53300); administrators still get in."""
+        self.given("create role app login; grant all on all tables in schema public to app")
+        self.db.dsn = self.server.dsn(self.db.name, user="app", tcp=True)
+        taken = []
+
+        def take():
+            with contextlib.suppress(psycopg2.OperationalError):
+                while True:
+                    taken.append(psycopg2.connect(self.db.dsn))
+        take()
+        self.addCleanup(lambda: [c.close() for c in taken])
+        d = self.daemon()
+        self.away(d, 0)
+        self.assertRegex(d.said("main.lifecycle_tick_failed")[0]["error"], "slots|too many")
+        after = d.mark()
+        while taken:
+            taken.pop().close()
+        self.recovers(d, after, *TABLES)
+        after = d.mark()
+        take()
+        self.given(f"select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'"
+                   " and application_name like 'lapse%' and pid <> pg_backend_pid()")
+        take()
+        if d.metric("lifecycle_tick_errors_total", "main"):
+            time.sleep(1)
+        self.assertTrue(d.running(), d)
+        while taken:
+            taken.pop().close()
+        self.works(d, *TABLES)
+        d.stop()
+
+
+class Mute(Outage, unittest.TestCase):
+    def test_the_server_hangs(self):
+        """Its processes are frozen: health still answers, the stop still comes."""
+        d = self.daemon()
+        self.works(d, *TABLES)
+        backends = [p for p, in self.db.rows(
+            f"select pid from pg_stat_activity where datname = '{self.db.name}' and pid <> pg_backend_pid()")]
+        self.assertTrue(backends)
+        for p in backends:
+            os.kill(p, signal.SIGSTOP)
+        try:
+            time.sleep(2.5)
+            self.assertTrue(d.running())
+            self.assertEqual(d.http("/healthz")[0], 200)
+            self.assertEqual(d.http("/readyz")[0], 503, "late by more than twice its interval")
+        finally:
+            for p in backends:
+                os.kill(p, signal.SIGCONT)
+        self.works(d, *TABLES)
+        eventually(d.ready, words=lambda: d.http("/readyz"))
+        d.stop()
+
+
+class Lasting(Outage, unittest.TestCase):
+    def test_said_again_after_a_minute(self):
+        """What is wrong is said once, then how long it lasts."""
+        self.stopped()
+        self.contract = CONTRACT.replace(EVERY, "5s")
+        d = self.daemon()
+        d.wait_for("main.lifecycle_tick_failed")
+        still = d.wait_for("main.lifecycle_still_failing", 90)
+        self.assertEqual(len(d.said("main.lifecycle_tick_failed")), 1, d)
+        self.assertGreaterEqual(max(v for v in still.values() if isinstance(v, (int, float))), 55, still)
+        after = d.mark()
+        self.server.start()
+        self.recovers(d, after, *TABLES)
+        self.assertEqual(len(d.said("main.lifecycle_still_failing")), 1, d)
+        d.stop()
+
+    def test_it_backs_off(self):
+        """Between two ticks that are far apart it tries again: after a second, then later and later, never in step."""
+        self.stopped()
+        self.contract = CONTRACT.replace(EVERY, "10m")
+        d = self.daemon()
+        tries = []
+        end = time.monotonic() + 14
+        while time.monotonic() < end:
+            n = self.errors(d)
+            while len(tries) < n:
+                tries.append(time.monotonic())
+            time.sleep(0.02)
+        gaps = [b - a for a, b in zip(tries, tries[1:])]
+        self.assertIn(len(tries), range(3, 9), f"{gaps}\n{d}")
+        self.assertGreater(gaps[0], 0.4, gaps)
+        self.assertGreater(gaps[-1], gaps[0], gaps)
+        after = d.mark()
+        self.server.start()
+        d.wait_for("main.lifecycle_recovered", 40, after)
+        d.stop()
