@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -829,6 +830,58 @@ const struct key_doc *contract_keys(size_t *ret_n)
     return keys;
 }
 
+/* --- lapse's own tables ----------------------------------------------------------------------------- */
+
+/* The newest of a scheduler stays, whether a daemon or a sweep by hand ran it: intervals go on from there. A
+ * run whose process was killed has no end; it is as old as its start. */
+static const char own_yaml[] =
+    "store: 'sqlite:lapse'\n"
+    "schedulers: { " OWN_SCHEDULER ": { every: 10m, run_on_start: false } }\n"
+    "policies:\n"
+    "  " OWN_SCHEDULER ".run:\n"
+    "    table: lapse_run\n"
+    "    label: lapse_run\n"
+    "    age: started_at\n"
+    "    keep: { by: rows_gone, values: { 0: 30m }, otherwise: 7d }\n"
+    "    keep_newest: { rows: 1, per: [scheduler, source], newest: [started_at, id] }\n"
+    "    invariant: the newest run of a scheduler stays, so that its interval goes on after a restart\n";
+
+static int parse(const char *file, const char *yaml, size_t len, bool own, struct contract **ret,
+                 struct mistakes *mistakes, struct err *e);
+
+static void add_own(struct contract *c)
+{
+    AUTO(mistakes_release) struct mistakes mistakes = {0};
+    struct contract *own = NULL;
+    struct err e = ERR_INIT;
+    if (parse("(built in)", own_yaml, strlen(own_yaml), true, &own, &mistakes, &e) < 0)
+        abort(); /* not the user's doing: the text above is wrong */
+    own->store = c->store;
+    own->own_schema = c->own_schema;
+    own->listen = c->listen;
+    own->token_file = c->token_file;
+    for (size_t i = 0; i < own->n_policies && c->own_schema; i++)
+        own->policies[i].table.schema = (struct name){.text = c->own_schema};
+    c->own = own;
+}
+
+static void check_reserved(struct reader *r, const struct contract *c)
+{
+    const char dotted[] = OWN_SCHEDULER ".";
+    for (size_t i = 0; i < c->n_schedulers; i++)
+        if (c->schedulers[i].name && strcmp(c->schedulers[i].name, OWN_SCHEDULER) == 0)
+            mistakes_add(r->mistakes, c->schedulers[i].at,
+                         "'" OWN_SCHEDULER
+                         "' is the scheduler of lapse's own tables: name this one otherwise");
+    for (size_t i = 0; i < c->n_policies; i++)
+        if (c->policies[i].name && strncmp(c->policies[i].name, dotted, strlen(dotted)) == 0)
+            mistakes_add(
+                r->mistakes, c->policies[i].at,
+                "'%.64s': names that begin with '%s' are those of the policies on lapse's own tables: "
+                "name this one otherwise",
+                c->policies[i].name, dotted);
+}
+
 /* --- the file ------------------------------------------------------------------------------------ */
 
 static void check_contract(struct reader *r, struct contract *c, const struct node *root)
@@ -847,7 +900,7 @@ static void check_contract(struct reader *r, struct contract *c, const struct no
         resolve_schedulers(r, c, policies->value);
 }
 
-static void read_contract(struct contract *c, const struct node *root, struct mistakes *mistakes)
+static void read_contract(struct contract *c, const struct node *root, bool own, struct mistakes *mistakes)
 {
     struct reader r = {.arena = c->arena,
                        .mistakes = mistakes,
@@ -862,10 +915,12 @@ static void read_contract(struct contract *c, const struct node *root, struct mi
     reader_defaults(&r, "serve", c);
     reader_section(&r, "contract", root->at, root, c);
     check_contract(&r, c, root);
+    if (!own)
+        check_reserved(&r, c);
 }
 
-int contract_parse(const char *file, const char *yaml, size_t len, struct contract **ret,
-                   struct mistakes *mistakes, struct err *e)
+static int parse(const char *file, const char *yaml, size_t len, bool own, struct contract **ret,
+                 struct mistakes *mistakes, struct err *e)
 {
     *mistakes = (struct mistakes){0};
     struct arena *arena = arena_new();
@@ -874,15 +929,23 @@ int contract_parse(const char *file, const char *yaml, size_t len, struct contra
     c->file = arena_strdup(arena, file);
     const struct node *root = yaml_parse(arena, yaml, len, mistakes);
     if (root)
-        read_contract(c, root, mistakes);
+        read_contract(c, root, own, mistakes);
     mistakes_settle(mistakes);
     if (mistakes->n > 0) {
         contract_free(c);
         return err_set(e, ERR_CONTRACT, "%s has %zu mistake%s", file, mistakes->n,
                        mistakes->n == 1 ? "" : "s");
     }
+    if (!own)
+        add_own(c);
     *ret = c;
     return 0;
+}
+
+int contract_parse(const char *file, const char *yaml, size_t len, struct contract **ret,
+                   struct mistakes *mistakes, struct err *e)
+{
+    return parse(file, yaml, len, false, ret, mistakes, e);
 }
 
 int contract_load(const char *path, struct contract **ret, struct mistakes *mistakes, struct err *e)
@@ -896,8 +959,11 @@ int contract_load(const char *path, struct contract **ret, struct mistakes *mist
 
 void contract_free(struct contract *c)
 {
-    if (c)
-        arena_free(c->arena);
+    if (!c)
+        return;
+    if (c->own)
+        arena_free(c->own->arena);
+    arena_free(c->arena);
 }
 
 void contract_free_p(struct contract **c)

@@ -60,7 +60,12 @@ struct contract {
     size_t n_purges;
     struct unbounded *unbounded;
     size_t n_unbounded;
+    /* What bounds lapse's own tables: a contract like any other, of the same store, with one scheduler and
+     * its policies. Whoever runs everything (a plain sweep, the daemon) runs it too where a history is kept
+     * (history_obstacle). NULL: this is such a one. */
+    const struct contract *own;
 };
+#define OWN_SCHEDULER "lapse" /* reserved, as are names of policies that begin with it and a dot */
 
 /* Reads a file. 0: *ret is set. -1 with mistakes->n > 0: the file is wrong, all mistakes listed (at most
  * a hundred, the last then says so). -1 with mistakes->n == 0: the file could not be read, e says why. */

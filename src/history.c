@@ -18,6 +18,17 @@ const char *history_obstacle(const struct store *s, const char **ret_fix)
     return s->own.lacks_runs;
 }
 
+void history_excuse(const struct store *s, struct text *out)
+{
+    const char *fix, *why = history_obstacle(s, &fix);
+    if (!*why)
+        return;
+    text_addf(out, "no history is kept: %s%s", s->own.version < OWN_SINCE_RUNS ? "" : "this user lacks ",
+              why);
+    if (s->own.version)
+        text_addf(out, " (%s)", fix);
+}
+
 /* Outcomes from the lightest to the gravest: a run is what its gravest part is. */
 static const struct grade {
     const char *outcome;

@@ -16,6 +16,9 @@
 /* Why no history is kept here, and what to do about it; "": it is kept. own->look has been called. */
 const char *history_obstacle(const struct store *s, const char **ret_fix);
 
+/* "no history is kept: …", with what to do; "" where it is kept. */
+void history_excuse(const struct store *s, struct text *out);
+
 /* What became of one policy of the run. */
 struct history_part {
     const char *outcome;       /* as outcome_name has it; "budget" where a budget ended it */

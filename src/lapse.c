@@ -8,6 +8,7 @@ static const struct lapse_options no_options = {0};
 
 static void work_release(struct work *w)
 {
+    work_histories_release(w);
     store_close(w->store);
     brakes_release(&w->brakes);
 }
@@ -294,6 +295,21 @@ void work_policy_failed(struct work *w, struct report_policy *rp, const struct e
         }
 }
 
+/* As check_policy; one of lapse's own tables is the one that was looked at, whatever else has its name. */
+static int make_plan(struct work *w, const struct policy *p, struct findings *found, struct plan **ret,
+                     struct facts **ret_facts, struct err *e)
+{
+    struct policy own = *p;
+    const char *schema = w->store->own.schema;
+    own.table.schema = (struct name){.text = *schema ? schema : NULL, .quoted = true};
+    own.table.table.quoted = true;
+    bool built_in = !w->contract->own;
+    int r = check_policy(w->contract, built_in ? &own : p, w->store, w->now, false, found, ret, ret_facts, e);
+    if (r == 0 && *ret)
+        (*ret)->policy = p; /* which lives longer */
+    return r;
+}
+
 /* The policy's plan, or the reason there is none: disabled, refused by what check finds, or the database
  * failed. */
 struct plan *work_plan(struct work *w, const struct policy *p, struct report_policy *rp,
@@ -307,12 +323,12 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
         rp->kind = OUTCOME_DISABLED;
         return NULL;
     }
-    int r = check_policy(w->contract, p, w->store, w->now, false, &found, &plan, ret_facts, &e);
+    int r = make_plan(w, p, &found, &plan, ret_facts, &e);
     if (r < 0 && e.kind == ERR_LOST && w->store->ops->reconnect(w->store, &e) == 0) {
         facts_free(*ret_facts);
         *ret_facts = NULL;
         found = (struct findings){.arena = scratch};
-        r = check_policy(w->contract, p, w->store, w->now, false, &found, &plan, ret_facts, &e);
+        r = make_plan(w, p, &found, &plan, ret_facts, &e);
     }
     if (r < 0) {
         work_policy_failed(w, rp, &e);
@@ -403,7 +419,7 @@ static bool ask_stop(void *context)
 
 static void tell(struct work *w, struct lapse_progress g, const struct policy *p)
 {
-    if (!w->options->progress)
+    if (!w->options->progress || !w->contract->own) /* what is built in was not asked for */
         return;
     g.policy = p->name;
     g.number = w->number;
@@ -486,10 +502,19 @@ static void sweep_policy(struct work *w, struct report_policy *rp)
     if (plan && (!w->lease || work_lease(w, rp) == 0)) {
         if (w->options->count_first && w->options->progress)
             count_first(w, plan);
+        work_history_begin(w, rp->policy);
         work_sweep(w, rp, plan,
                    (struct sweep_options){.stop = ask_stop, .progress = on_progress, .context = w});
     }
     tell_end(w, rp);
+}
+
+/* With its row in the history. */
+static void sweep_and_note(struct work *w, struct report_policy *rp)
+{
+    work_history_open(w, rp->policy);
+    sweep_policy(w, rp);
+    work_history_add(w, rp);
 }
 
 static void stop_policy(struct work *w, struct report_policy *rp)
@@ -498,7 +523,16 @@ static void stop_policy(struct work *w, struct report_policy *rp)
     err_set(&e, ERR_STOPPED, "not begun: asked to stop");
     work_policy_failed(w, rp, &e);
     w->number++;
+    work_history_add(w, rp);
     tell_end(w, rp);
+}
+
+static bool is_last_of_its_scheduler(const struct report *r, const struct report_policy *rp)
+{
+    for (const struct report_policy *later = rp + 1; later < r->policies + r->n_policies; later++)
+        if (!strcmp(later->policy->scheduler, rp->policy->scheduler))
+            return false;
+    return true;
 }
 
 static void sweep_or_stop(struct work *w, struct report_policy *rp)
@@ -506,7 +540,9 @@ static void sweep_or_stop(struct work *w, struct report_policy *rp)
     if (ask_stop(w))
         stop_policy(w, rp);
     else
-        sweep_policy(w, rp);
+        sweep_and_note(w, rp);
+    if (is_last_of_its_scheduler(w->report, rp))
+        work_history_end(w, rp->policy);
 }
 
 /* From this entry of the report on, the policies of one exclusive scheduler, under one lease. */
@@ -547,6 +583,30 @@ static void sweep_all(struct work *w)
     }
 }
 
+/* Lapse's own tables, too, where all is swept. What there is nothing to say of is not in the report. */
+static void sweep_own(struct work *w)
+{
+    const struct contract *c = w->contract;
+    struct report *r = w->report;
+    if (w->options->n_policies || !work_keeps_history(w))
+        return;
+    w->contract = c->own;
+    for (size_t i = 0; i < c->own->n_policies && !ask_stop(w); i++) {
+        int exit_before = r->exit;
+        struct report_policy *rp = report_add_policy(r, &c->own->policies[i]);
+        sweep_policy(w, rp);
+        if (report_rows(rp) || rp->kind == OUTCOME_FAILED || rp->kind == OUTCOME_REFUSED || rp->n_skipped) {
+            work_history_open(w, rp->policy);
+            work_history_add(w, rp);
+            work_history_end(w, rp->policy);
+            continue;
+        }
+        r->n_policies--;
+        r->exit = exit_before;
+    }
+    w->contract = c;
+}
+
 struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct lapse_options *o)
 {
     struct work w;
@@ -554,8 +614,8 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
     if (work_start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
     sweep_all(&w);
-    if (!w.store->own.version)
-        work_remark(&w, "no history is kept: lapse's own tables are not installed");
+    sweep_own(&w);
+    work_history_remark(&w);
     return work_finish(&w, started);
 }
 

@@ -333,12 +333,18 @@ struct lapse_report *lapse_ack(const struct lapse_contract *c, const struct laps
 /* --- pause and resume -------------------------------------------------------------------------------------
  */
 
+/* Those on lapse's own tables are named like any other. */
+static bool has_policy(const struct contract *c, const char *name)
+{
+    return contract_policy(c, name) || (c->own && has_policy(c->own, name));
+}
+
 static bool has_scheduler(const struct contract *c, const char *name)
 {
     for (size_t i = 0; i < c->n_schedulers; i++)
         if (strcmp(c->schedulers[i].name, name) == 0)
             return true;
-    return false;
+    return c->own && has_scheduler(c->own, name);
 }
 
 static int unknown_name(struct work *w, const char *name, struct err *e)
@@ -358,7 +364,7 @@ static int unknown_name(struct work *w, const char *name, struct err *e)
 /* "policy 'x'", "scheduler 'x'", "policy and scheduler 'x'", "everything" */
 static const char *braked(struct work *w, const char *name)
 {
-    bool policy = contract_policy(w->contract, name) != NULL, scheduler = has_scheduler(w->contract, name);
+    bool policy = has_policy(w->contract, name), scheduler = has_scheduler(w->contract, name);
     if (!*name)
         return "everything";
     return arena_printf(w->report->arena, "%s%s%s%s'%s'", policy ? "policy " : "",
@@ -388,7 +394,7 @@ static int pause_name(struct work *w, const char *name, const char *length, stru
     instant until = 0;
     char buf[WHEN_TEXT_SIZE];
     struct arena *a = w->report->arena;
-    if (*name && !contract_policy(w->contract, name) && !has_scheduler(w->contract, name))
+    if (*name && !has_policy(w->contract, name) && !has_scheduler(w->contract, name))
         return unknown_name(w, name, e);
     if ((length && end_of_pause(w, length, &until, e) < 0) || need_own(w, e) < 0 ||
         w->store->ops->own->brake(w->store, name, length ? &until : NULL, e) < 0)
@@ -428,7 +434,7 @@ static int resume_name(struct work *w, const char *name, struct err *e)
 {
     bool was_there;
     struct arena *a = w->report->arena;
-    bool known = !*name || contract_policy(w->contract, name) || has_scheduler(w->contract, name);
+    bool known = !*name || has_policy(w->contract, name) || has_scheduler(w->contract, name);
     if (!known && !brakes_named(&w->brakes, name))
         return unknown_name(w, name, e);
     bool on = brakes_named(&w->brakes, name) != NULL;

@@ -24,10 +24,12 @@ struct work {
     struct report *report;
     struct store *store;
     instant now;
-    size_t selected, number; /* policies: how many, and which one it is */
-    int64_t due;             /* of the current one; -1: not counted */
-    struct brakes brakes;    /* in force when it began; none before work_own */
-    struct lease *lease;     /* of the exclusive scheduler whose policies are swept; NULL: of none */
+    size_t selected, number;   /* policies: how many, and which one it is */
+    int64_t due;               /* of the current one; -1: not counted */
+    struct brakes brakes;      /* in force when it began; none before work_own */
+    struct history *histories; /* of the schedulers that began, one each */
+    size_t n_histories;
+    struct lease *lease; /* of the exclusive scheduler whose policies are swept; NULL: of none */
 };
 
 struct lapse_report *boxed(struct report *r);
@@ -76,5 +78,15 @@ void work_policy_failed(struct work *w, struct report_policy *rp, const struct e
 
 /* What became of a policy, into the row of its run. */
 void history_add_policy(struct history *h, const struct report_policy *rp);
+
+/* For a sweep: a row per scheduler, opened with the first of its policies that is not disabled. Those that
+ * follow do nothing where it was not opened. */
+void work_history_open(struct work *w, const struct policy *p);
+void work_history_begin(struct work *w, const struct policy *p); /* its first deletion may follow */
+void work_history_add(struct work *w, const struct report_policy *rp);
+void work_history_end(struct work *w, const struct policy *p); /* a remark where it could not be written */
+void work_histories_release(struct work *w);
+bool work_keeps_history(const struct work *w);
+void work_history_remark(struct work *w); /* where none is kept */
 
 #endif

@@ -52,18 +52,32 @@ static void order_policies(struct page *p)
     }
 }
 
+static const char *const policy_columns[N_POLICY_CELLS] = {"Table", "Bounding mechanism", "Prune trigger",
+                                                           "Safety invariant", "Observability"};
+
 static void add_policies(struct page *p)
 {
-    static const char *const columns[N_POLICY_CELLS] = {"Table", "Bounding mechanism", "Prune trigger",
-                                                        "Safety invariant", "Observability"};
     const struct contract *c = p->contract;
     if (!c->n_policies)
         return;
     order_policies(p);
-    struct page_section *s = add_table(p, "Contract", columns, N_POLICY_CELLS, c->n_policies);
+    struct page_section *s = add_table(p, "Contract", policy_columns, N_POLICY_CELLS, c->n_policies);
     for (size_t i = 0; i < c->n_policies; i++)
         policy_cells(p->arena, c, p->ordered[i], &s->cells[i * N_POLICY_CELLS]);
     p->policies = s;
+}
+
+/* What lapse keeps for itself, where it is installed. */
+static void add_own(struct page *p)
+{
+    const struct contract *own = p->contract->own;
+    if (!own || !own->n_policies)
+        return;
+    struct page_section *s =
+        add_table(p, "Lapse's own tables", policy_columns, N_POLICY_CELLS, own->n_policies);
+    for (size_t i = 0; i < own->n_policies; i++)
+        policy_cells(p->arena, own, &own->policies[i], &s->cells[i * N_POLICY_CELLS]);
+    p->own = s;
 }
 
 static void add_purges(struct page *p)
@@ -259,6 +273,7 @@ struct page *page_make(const struct contract *c)
                "during recovery.";
     add_policies(p);
     add_purges(p);
+    add_own(p);
     add_non_goals(p);
     add_failures(p);
     return p;

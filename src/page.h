@@ -21,7 +21,7 @@ struct page_section {
     struct page_cell list;
 };
 
-enum { PAGE_SECTIONS_MOST = 4 };
+enum { PAGE_SECTIONS_MOST = 5 };
 struct page {
     struct arena *arena;             /* owns everything but the contract */
     const struct contract *contract; /* must outlive the page */
@@ -30,7 +30,7 @@ struct page {
     const struct policy **ordered; /* policies of one table stand together, else in the order of the file */
     struct page_section sections[PAGE_SECTIONS_MOST];
     size_t n_sections;
-    const struct page_section *policies, *purges, *failures; /* of these; NULL: there is none */
+    const struct page_section *policies, *purges, *own, *failures; /* of these; NULL: there is none */
 };
 
 struct page *page_make(const struct contract *c);

@@ -312,6 +312,20 @@ static json_t *unbounded_json(const struct page *p)
     return list;
 }
 
+static json_t *own_json(const struct page *p)
+{
+    const struct contract *own = p->contract->own;
+    json_t *o = json_object(), *schedulers = json_array(), *policies = json_array();
+    for (size_t i = 0; own && i < own->n_schedulers; i++)
+        json_array_append_new(schedulers, scheduler_json(p, &own->schedulers[i]));
+    for (size_t i = 0; own && i < own->n_policies; i++)
+        json_array_append_new(policies,
+                              policy_json(p, &own->policies[i], &p->own->cells[i * p->own->n_columns]));
+    json_object_set_new(o, "schedulers", schedulers);
+    json_object_set_new(o, "policies", policies);
+    return o;
+}
+
 void page_json(const struct page *p, struct text *out)
 {
     const struct contract *c = p->contract;
@@ -330,6 +344,7 @@ void page_json(const struct page *p, struct text *out)
     json_object_set_new(whole, "schedulers", schedulers);
     json_object_set_new(whole, "policies", policies);
     json_object_set_new(whole, "purges", purges);
+    json_object_set_new(whole, "own", own_json(p));
     json_object_set_new(whole, "unbounded", unbounded_json(p));
     put_lines(whole, "failure_handling", &p->failures->list);
     char *text = json_dumps(whole, JSON_REAL_PRECISION(15));

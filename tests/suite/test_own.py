@@ -7,8 +7,8 @@ from harness import *
 
 PLAIN = "policies: {s: {table: s, expires: at_ms}}"
 LIMITED = "policies: {s: {table: s, expires: at_ms, limits: {rows: 10}}}"
-OWN = ["lapse_fuse", "lapse_lease", "lapse_pause", "lapse_version"]
-VERSION = 2
+OWN = ["lapse_fuse", "lapse_lease", "lapse_pause", "lapse_run", "lapse_version"]
+VERSION = 3
 
 
 class Own(Case):
@@ -46,7 +46,8 @@ class Installing(Own):
             self.assertEqual([r.code for r in done], [0] * 8, "\n".join(map(str, done)))
             self.assertEqual([r.json["from"] for r in done].count(0), 1, "only one of them installs")
             self.assertEqual(self.db.rows("select max(version), count(*) from lapse_version"), [(VERSION, VERSION)])
-            self.given("drop table lapse_fuse; drop table lapse_pause; drop table lapse_lease; drop table lapse_version")
+            self.given("drop table lapse_fuse; drop table lapse_pause; drop table lapse_lease; "
+                       "drop table lapse_run; drop table lapse_version")
 
     def test_times_are_readable(self):
         self.install()
@@ -148,7 +149,7 @@ class Versions(Own):
 
     def as_of_version_1(self):
         self.install(LIMITED)
-        self.given("drop table lapse_lease; delete from lapse_version where version > 1")
+        self.given("drop table lapse_lease; drop table lapse_run; delete from lapse_version where version > 1")
 
     def test_what_an_earlier_version_has_still_works(self):
         self.as_of_version_1()

@@ -258,6 +258,115 @@ static void a_fence_belongs_to_the_open_transaction(void **state)
                      0);
 }
 
+/* --- the history ------------------------------------------------------------------------------------- */
+
+static void put(struct file *f, const char *id, const char *scheduler, const char *source, instant started,
+                int64_t rows)
+{
+    struct err e = ERR_INIT;
+    struct run_row row = {.scheduler = scheduler,
+                          .source = source,
+                          .owner = "h:1:x",
+                          .started = started,
+                          .outcome = "done",
+                          .rows = rows,
+                          .skipped = 1,
+                          .unknown = 2,
+                          .batches = 3,
+                          .errors = 4,
+                          .error = rows ? "it's" : NULL,
+                          .counts = "{}"};
+    row.ended = rows > 0;
+    row.ended_at = started + US_PER_S;
+    snprintf(row.id, sizeof(row.id), "%s", id);
+    if (own_of(f)->run_put(f->store, &row, &e) < 0)
+        fail_msg("%s", e.text);
+}
+
+/* The ids, as "a b c". */
+static const char *ids(const struct run_rows *r, char buf[200])
+{
+    *buf = '\0';
+    for (size_t i = 0; i < r->n; i++)
+        snprintf(buf + strlen(buf), 200 - strlen(buf), "%s%s", i ? " " : "", r->list[i].id);
+    return buf;
+}
+
+static void a_run_is_written_once_and_again(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    AUTO(run_rows_release) struct run_rows all = {0};
+    install(f);
+    put(f, "a", "often", "daemon", 1234567, 0);
+    put(f, "a", "other", "sweep", 99, 7);
+    assert_int_equal(own_of(f)->runs(f->store, NULL, 10, &all, &e), 0);
+    assert_int_equal(all.n, 1);
+    const struct run_row *row = &all.list[0];
+    assert_string_equal(row->scheduler, "often"); /* who ran it does not change */
+    assert_true(row->started == 1234567 && row->ended && row->ended_at == 99 + US_PER_S);
+    assert_true(row->rows == 7 && row->skipped == 1 && row->unknown == 2 && row->batches == 3 &&
+                row->errors == 4);
+    assert_string_equal(row->error, "it's");
+    assert_string_equal(row->owner, "h:1:x");
+}
+
+static void the_newest_first(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    char buf[200];
+    install(f);
+    put(f, "a", "x", "daemon", 5 * US_PER_S, 1); /* a whole second sorts before its fractions */
+    put(f, "b", "x", "sweep", 5 * US_PER_S + 500000, 1);
+    put(f, "c", "X", "daemon", 6 * US_PER_S, 0);
+    put(f, "d", "x", "daemon", 4 * US_PER_S + 999999, 1);
+    put(f, "f", "y", "sweep", US_PER_S, 1);
+    put(f, "e", "y", "sweep", US_PER_S, 1);
+    const struct {
+        const char *scheduler;
+        int64_t most;
+        const char *ids;
+    } cases[] = {
+        {NULL, 10, "c b a d f e"}, {NULL, 2, "c b"}, {"x", 10, "b a d"}, {"x", 1, "b"}, {"z", 5, ""}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO(run_rows_release) struct run_rows found = {0};
+        assert_int_equal(own_of(f)->runs(f->store, cases[i].scheduler, cases[i].most, &found, &e), 0);
+        assert_string_equal(ids(&found, buf), cases[i].ids);
+    }
+    AUTO(run_rows_release) struct run_rows last = {0}, daemon = {0};
+    AUTO(run_totals_release) struct run_totals totals = {0};
+    assert_int_equal(own_of(f)->last_runs(f->store, false, &last, &e), 0);
+    assert_string_equal(ids(&last, buf), "c b f");
+    assert_int_equal(own_of(f)->last_runs(f->store, true, &daemon, &e), 0);
+    assert_string_equal(ids(&daemon, buf), "c a");
+    assert_int_equal(own_of(f)->run_totals(f->store, &totals, &e), 0);
+    assert_int_equal(totals.n, 3);
+    assert_string_equal(totals.list[1].scheduler, "x");
+    assert_true(totals.list[1].runs == 3 && totals.list[1].rows == 3 && totals.list[1].errors == 12);
+    assert_true(totals.list[1].since == 4 * US_PER_S + 999999);
+}
+
+static void leases_are_listed(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    struct lease_row row;
+    AUTO(lease_rows_release) struct lease_rows all = {0};
+    install(f);
+    assert_int_equal(own_of(f)->lease_take(f->store, "b", "one", 60 * US_PER_S, &row, &e), 0);
+    assert_int_equal(own_of(f)->lease_take(f->store, "a", "two", 60 * US_PER_S, &row, &e), 0);
+    assert_int_equal(own_of(f)->lease_take(f->store, "c", "three", 60 * US_PER_S, &row, &e), 0);
+    assert_int_equal(own_of(f)->lease_drop(f->store, "c", "three", row.token, &e), 0);
+    do_sql(f->sql, "UPDATE lapse_lease SET expires_at = '2020-01-01T00:00:00Z' WHERE scheduler = 'a'");
+    assert_int_equal(own_of(f)->leases(f->store, &all, &e), 0);
+    assert_int_equal(all.n, 3);
+    assert_string_equal(all.list[0].scheduler, "a");
+    assert_string_equal(all.list[0].row.owner, "two");
+    assert_true(all.list[0].expired && !all.list[1].expired && !all.list[2].expired);
+    assert_string_equal(all.list[2].row.owner, "");
+}
+
 /* --- for people -------------------------------------------------------------------------------------- */
 
 static void what_is_printed_is_what_is_missing(void **state)
@@ -293,6 +402,9 @@ int main(void)
         TEST(a_token_is_never_used_again),
         TEST(only_the_current_token_passes),
         TEST(a_fence_belongs_to_the_open_transaction),
+        TEST(a_run_is_written_once_and_again),
+        TEST(the_newest_first),
+        TEST(leases_are_listed),
         TEST(what_is_printed_is_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
