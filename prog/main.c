@@ -23,6 +23,9 @@ static const struct command commands[] = {
      "Run as a daemon: tick every scheduler until stopped (SIGTERM); SIGHUP reads the contract again.",
      OPTION_FILE | OPTION_OBSERVE | OPTION_INSTALL | OPTION_WATCH | OPTION_LOG_FORMAT | OPTION_LOG_LEVEL,
      cmd_run},
+    {"purge", "schedule|cancel|status|list|due ...",
+     "Purge one instance's data some time after it ended: by hand, or all that are due now.",
+     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_purge},
     {"pause", "[POLICY|SCHEDULER]",
      "Set a brake, kept in the database, on a policy, a scheduler or everything.",
      OPTION_FILE | OPTION_JSON | OPTION_FOR, cmd_pause},
@@ -62,7 +65,7 @@ static const struct option options[] = {
 };
 
 /* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"purge", "status", "history"};
+static const char *const later[] = {"status", "history"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 static const struct grammar grammar = {commands,       COUNT(commands), options,

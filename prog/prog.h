@@ -101,6 +101,7 @@ int cmd_install(const struct call *call);
 int cmd_ack(const struct call *call);
 int cmd_pause(const struct call *call);
 int cmd_resume(const struct call *call);
+int cmd_purge(const struct call *call);
 int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
 int cmd_run(const struct call *call);

@@ -274,6 +274,9 @@ static void recover(struct run *r, const struct batch *b, struct err *e)
     case ERR_PAUSED:
         end(r, PURGING_PAUSED, e);
         break;
+    case ERR_STOPPED:
+        end(r, PURGING_STOPPED, e);
+        break;
     case ERR_COMMIT_UNKNOWN:
         r->out->unknown += to_be_executed(b);
         /* fall through */
