@@ -20,12 +20,13 @@
 #include "retry.h"
 
 enum {
-    BATCH = 1000,     /* instances of a transaction */
+    BATCH = 1000,     /* rows of the first transaction */
+    BATCH_MOST = 5000,
     TRIES = 8,        /* of one transaction before it is split */
     TRIES_SPLIT = 2,  /* … once it is being split */
     LOCKED_MOST = 20, /* purges in a row that a lock kept: then it is not theirs, but the table's */
 };
-static const int64_t SLOW_US = 500 * US_PER_MS; /* a transaction that takes longer is too large */
+static const int64_t SLOW_US = 300 * US_PER_MS; /* a transaction that takes longer is too large */
 static const int64_t BUSY_US = 30 * US_PER_S;   /* what a lock keeps is tried again after so long */
 
 struct run {
@@ -298,7 +299,7 @@ static void adapt(struct run *r, int64_t took_us)
     if (took_us > SLOW_US)
         r->most = r->most > 1 ? r->most / 2 : 1;
     else if (took_us < SLOW_US / 2)
-        r->most = r->most > BATCH / 2 ? BATCH : r->most * 2;
+        r->most = r->most > BATCH_MOST / 2 ? BATCH_MOST : r->most * 2;
 }
 
 /* A group's batches, until nothing of it is due, or others hold the rest. */

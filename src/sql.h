@@ -156,8 +156,10 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
 void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
-/* The data of the instances in a set: deleted, each row giving the text of its instance; how many are left. */
+/* The data of the instances in a set: deleted, each row giving the text of its instance where rows are locked one
+ * by one; how many there are of each, where a transaction that writes keeps all others out; how many are left. */
 struct erasing;
+void sql_erase_count(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
 void sql_erase(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
 void sql_erase_left(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
 

@@ -422,7 +422,35 @@ static int look_what_is_left(struct sql_store *s, const struct purge_plan *p, co
     return kept_by_hooks(x->table, own_number(rows_at(&found, 0)), e);
 }
 
-/* Every row that goes says whose it was. */
+/* Rows that are given one by one mostly come together: the case of the one before is looked at first. */
+static void count_gone(struct purge_cases *cases, const struct value *instance, int64_t n, size_t *last)
+{
+    if (*last >= cases->n || purge_compare(&cases->list[*last].rows[0].instance, instance) != 0) {
+        const struct purge_case *c = purge_case_of(cases, instance);
+        if (!c)
+            return;
+        *last = (size_t)(c - cases->list);
+    }
+    cases->list[*last].gone += n;
+}
+
+static int count_before(struct sql_store *s, const struct purge_plan *p, const struct erasing *x, int set,
+                        struct purge_cases *cases, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    size_t last = cases->n;
+    if (s->engine->dialect->locks_rows)
+        return 0;
+    sql_erase_count(&st, s->engine->dialect, p->now, x, set);
+    if (s->engine->query(s, &st, &found, e) < 0)
+        return -1;
+    for (size_t i = 0; i < found.n_rows; i++)
+        count_gone(cases, &rows_at(&found, i)[0], own_number(&rows_at(&found, i)[1]), &last);
+    return 0;
+}
+
+/* Every row that goes says whose it was, unless that is known from before. */
 static int erase(struct sets *sets, const struct purge_plan *p, size_t at, struct purge_cases *cases,
                  int64_t *gone, struct err *e)
 {
@@ -430,15 +458,17 @@ static int erase(struct sets *sets, const struct purge_plan *p, size_t at, struc
     const struct erasing *x = &p->erases[at];
     AUTO(stmt_release) struct stmt st = {0};
     AUTO(rows_release) struct rows found = {0};
-    sql_erase(&st, s->engine->dialect, p->now, x, (int)at);
-    if (s->engine->returning(s, &st, &found, e) < 0)
+    int64_t affected = 0;
+    size_t last = cases->n;
+    if (count_before(s, p, x, (int)at, cases, e) < 0)
         return -1;
-    gone[at] += (int64_t)found.n_rows;
-    for (size_t i = 0; i < found.n_rows; i++) {
-        const struct purge_case *c = purge_case_of(cases, rows_at(&found, i));
-        if (c)
-            cases->list[c - cases->list].gone++;
-    }
+    sql_erase(&st, s->engine->dialect, p->now, x, (int)at);
+    if (s->engine->dialect->locks_rows ? s->engine->query(s, &st, &found, e) < 0
+                                       : s->engine->execute(s, &st, &affected, e) < 0)
+        return -1;
+    gone[at] += affected + (int64_t)found.n_rows;
+    for (size_t i = 0; i < found.n_rows; i++)
+        count_gone(cases, rows_at(&found, i), 1, &last);
     return look_what_is_left(s, p, x, (int)at, e);
 }
 

@@ -19,8 +19,6 @@ struct engine {
      * is the engine's own, text the database's words. Set parameters refer to store->sets. */
     int (*query)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     int (*execute)(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e);
-    /* As execute, of a statement that gives rows. */
-    int (*returning)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     /* A set's rows have changed; statements that read it follow. */
     int (*load_set)(struct sql_store *s, int set, struct err *e);
     int (*begin_read)(struct sql_store *s, int64_t statement_timeout_us, struct err *e);

@@ -483,7 +483,6 @@ static const struct engine engine_postgres = {
     .dialect = &dialect_postgres,
     .query = postgres_query,
     .execute = postgres_execute,
-    .returning = postgres_query,
     .load_set = postgres_load_set,
     .begin_read = postgres_begin_read,
     .begin_write = postgres_begin_write,

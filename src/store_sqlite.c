@@ -379,14 +379,6 @@ static int execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affe
     return rc;
 }
 
-static int returning(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e)
-{
-    allow_quoted_strings(of_sql(s), true);
-    int rc = query(s, st, ret, e);
-    allow_quoted_strings(of_sql(s), false);
-    return rc;
-}
-
 static int accepts(struct sql_store *s, const struct stmt *st, struct err *e)
 {
     AUTO(finalize_p) sqlite3_stmt *compiled = NULL;
@@ -741,7 +733,6 @@ static const struct engine engine = {
     .dialect = &dialect_sqlite,
     .query = query,
     .execute = execute,
-    .returning = returning,
     .load_set = load_set,
     .begin_read = begin_read,
     .begin_write = begin_write,
