@@ -499,6 +499,7 @@ const struct dialect dialect_postgres = {
     .lock = postgres_lock,
     .is_text_of_set = postgres_is_text_of_set,
     .text_cast = "text",
+    .hex_blobs = true,
     .once = " AS MATERIALIZED ",
     .nulls_last = " NULLS LAST",
     .locks_rows = true,

@@ -62,6 +62,7 @@ struct dialect {
     /* "the column is one of the texts in key set `set`", byte by byte, however the column compares. The texts fit
      * its type. */
     void (*is_text_of_set)(struct stmt *s, const char *alias, const struct column *c, int set);
+    bool hex_blobs;        /* bytes are given as the text \x616263 */
     const char *text_cast; /* CAST (x AS this) gives a value's text */
     /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED", " FOR UPDATE OF …", " FOR SHARE
      * OF …". */

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "keyed.h"
 #include "purges.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
@@ -193,6 +194,7 @@ struct store_ops {
     void (*rollback)(struct store *s);
 
     const struct own_ops *own;      /* lapse's own tables */
+    const struct keyed_ops *keyed;  /* tables of keys and values */
     const struct purge_ops *purges; /* the one of them that others write to; from OWN_SINCE_PURGES on */
 };
 struct store {

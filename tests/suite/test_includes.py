@@ -22,7 +22,7 @@ ORDER = [
     "ticker beat",
     "facts bounded",
     "plan plan_*",
-    "own purges purges_*",
+    "own purges purges_* keyed",
     "store",
     "sql sql_* scan",
     "sqlstore sqlstore_* sqlown sqlown_* look",
