@@ -58,7 +58,7 @@ struct lapse_progress {
     int64_t elapsed_us;  /* since the policy began */
     int finished;        /* this policy is done: the last call for it */
     const char *outcome; /* when finished: "done", "failed", "refused", "disabled", "stopped",
-                            "paused", "fuse", "held_elsewhere" */
+                            "paused", "fuse", "held_elsewhere", "budget", "window" */
 };
 
 /* All fields may be zero. */
@@ -80,6 +80,7 @@ struct lapse_options {
     const char *pause_for; /* pause: a duration like 2h; NULL: until resumed */
     const char *page;      /* page_check: the file that should hold the page */
     int html;              /* page_check: as HTML */
+    int64_t last;          /* history: so many runs; 0: 20. policies[0]: of this scheduler */
 };
 
 /* The contract against the live schema. Reads only. */
@@ -101,8 +102,8 @@ LAPSE_PUBLIC struct lapse_report *lapse_ack(const struct lapse_contract *c, cons
 LAPSE_PUBLIC struct lapse_report *lapse_pause(const struct lapse_contract *c, const struct lapse_options *o);
 LAPSE_PUBLIC struct lapse_report *lapse_resume(const struct lapse_contract *c, const struct lapse_options *o);
 
-/* Purges: words in o->key. schedule: SPACE INSTANCE REASON; cancel and status: SPACE INSTANCE; list: [SPACE]; due
- * carries out those that are due now. (An engine with a storage of its own: lapse_purge.h.) */
+/* Purges: words in o->key. schedule: SPACE INSTANCE REASON; cancel and status: SPACE INSTANCE; list: [SPACE];
+ * due carries out those that are due now. (An engine with a storage of its own: lapse_purge.h.) */
 LAPSE_PUBLIC struct lapse_report *lapse_purges_schedule(const struct lapse_contract *c,
                                                         const struct lapse_options *o);
 LAPSE_PUBLIC struct lapse_report *lapse_purges_cancel(const struct lapse_contract *c,
@@ -111,7 +112,8 @@ LAPSE_PUBLIC struct lapse_report *lapse_purges_status(const struct lapse_contrac
                                                       const struct lapse_options *o);
 LAPSE_PUBLIC struct lapse_report *lapse_purges_list(const struct lapse_contract *c,
                                                     const struct lapse_options *o);
-LAPSE_PUBLIC struct lapse_report *lapse_purges_due(const struct lapse_contract *c, const struct lapse_options *o);
+LAPSE_PUBLIC struct lapse_report *lapse_purges_due(const struct lapse_contract *c,
+                                                   const struct lapse_options *o);
 
 /* The schedulers: who holds a lease, the last and the next run; past runs. Both from the database, whether a
  * daemon runs or not. */

@@ -137,8 +137,8 @@ LAPSE_PUBLIC void lapse_memory_alarm(struct lapse_memory *m, struct lapse_alarm 
 /* Whether the alarm is due; it is not set any more then. */
 LAPSE_PUBLIC int lapse_memory_rings(struct lapse_memory *m, int64_t now_ms);
 /* A table in any store, with the columns instance, key (texts) and value (a text, or bytes): the rows of one
- * instance. dsn and table are written as in a contract. NULL: *ret_error says what is wrong; free() it. One thread
- * at a time. A connection that breaks is made again. The key lapse:alarm is the alarm's own. */
+ * instance. dsn and table are written as in a contract. NULL: *ret_error says what is wrong; free() it. One
+ * thread at a time. A connection that breaks is made again. The key lapse:alarm is the alarm's own. */
 struct lapse_table;
 LAPSE_PUBLIC struct lapse_table *lapse_table_open(const char *dsn, const char *table, const char *instance,
                                                   char **ret_error);

@@ -27,8 +27,8 @@ int cmd_keys(const struct call *call)
           "Every key of `lapse.yaml`, printed by `lapse keys` from the table that the parser uses. Keys "
           "marked\n"
           "*later* are read and validated but do not run yet: a policy that uses one is refused by name; "
-          "schedulers\n"
-          "and purges do not stop a sweep.\n",
+          "purges\n"
+          "do not stop a sweep.\n",
           stdout);
     struct lapse_key key;
     const char *section = "";

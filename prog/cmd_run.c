@@ -16,15 +16,19 @@
  */
 
 static struct lapse_daemon *volatile running;
-static volatile sig_atomic_t stops;
+static struct stop_count stops; /* the handlers' own: none interrupts another */
 
 /* The first: after the current batches. The second: at once. The third finds the default action. */
 static void on_stop(int number)
 {
-    stops = stops + 1;
-    if (stops > 1)
-        signal(number, SIG_DFL);
-    lapse_daemon_ask(running, stops > 1 ? LAPSE_STOP_NOW : LAPSE_STOP);
+    int request = stop_requests(&stops);
+    (void)number;
+    if (request > 1) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+    }
+    if (request)
+        lapse_daemon_ask(running, request > 1 ? LAPSE_STOP_NOW : LAPSE_STOP);
 }
 
 static void on_reload(int number)
@@ -142,16 +146,15 @@ static int log_options(const struct call *call, struct lapse_daemon_options *o)
 static int run(struct lapse_daemon *d, struct http **http)
 {
     enum lapse_exit code = LAPSE_DONE;
-    *http = http_start(d, &code);
-    if (!*http)
-        return code;
     catch_signals(d);
-    code = lapse_daemon_run(d);
+    *http = http_start(d, &code);
+    if (*http)
+        code = lapse_daemon_run(d);
     release_signals();
     if (code == LAPSE_STOPPED) /* threads were left behind: nothing may be cleaned up under them */
-        _exit(code);
+        _exit((int)code);
     http_stop(*http);
-    return code;
+    return (int)code;
 }
 
 int cmd_run(const struct call *call)

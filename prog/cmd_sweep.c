@@ -5,14 +5,16 @@
 
 /* Written by the signal handler: the only state of the program outside its stack. */
 static volatile sig_atomic_t asked_to_stop;
+static struct stop_count stops; /* the handler's own: it does not interrupt itself */
 
-/* The second signal finds the default action and ends the process at once. */
+/* The second ends the process at once. */
 static void on_stop(int number)
 {
-    (void)number;
     asked_to_stop = 1;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    if (stop_requests(&stops) < 2)
+        return;
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 /* A signal that was ignored when the program began (nohup, a background job) stays ignored. */
@@ -20,6 +22,8 @@ static void catch_signal(int number)
 {
     struct sigaction old, stop = {.sa_handler = on_stop};
     sigemptyset(&stop.sa_mask);
+    sigaddset(&stop.sa_mask, SIGINT);
+    sigaddset(&stop.sa_mask, SIGTERM);
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction(number, &stop, NULL);
 }

@@ -246,6 +246,15 @@ static enum MHD_Result send_answer(struct request *r)
     return done;
 }
 
+static bool wants_json(struct MHD_Connection *connection)
+{
+    struct values accepted = headers(connection, "Accept");
+    bool json = false;
+    for (size_t i = 0; i < accepted.n; i++)
+        json = json || strcasestr(accepted.values[i], "application/json");
+    return json;
+}
+
 static void judge(struct request *r, const char *version, struct verdict *v)
 {
     struct values hosts = headers(r->connection, "Host");
@@ -268,6 +277,7 @@ static bool admit(struct request *r, const char *method, const char *version)
     const char *query = strchr(r->uri, '?');
     if (!r->too_long)
         r->page = page_find(r->uri, strcspn(r->uri, "?"));
+    r->ask.json = wants_json(r->connection);
     judge(r, version, &v);
     if (v.status)
         answer_error(r->uri, v.status, v.why, &r->answer);
@@ -405,6 +415,7 @@ static void say_open_token(struct http *h)
 static void keep_address(struct http *h, struct site *s)
 {
     s->at = h->site.at; /* with the port that was picked */
+    s->address = h->site.address;
     s->loopback = h->site.loopback;
     site_release(&h->site);
     h->site = *s;

@@ -166,6 +166,7 @@ static int bind_and_listen(int fd, struct site *s)
     if (bind(fd, (const struct sockaddr *)&s->address, s->address_len) != 0 || listen(fd, BACKLOG) != 0 ||
         getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
         return -1;
+    s->address = bound; /* should it have to be opened again, then with the port that was picked */
     s->at.port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&bound)->sin6_port
                                                    : ((struct sockaddr_in *)(void *)&bound)->sin_port);
     return 0;
@@ -180,7 +181,9 @@ int site_open(struct site *s, struct sorry *ret_sorry)
     if (fd >= 0)
         close(fd);
     errno = error;
-    return sorry(ret_sorry, LAPSE_FAILED, "serve.listen: cannot listen on %s: %s%s", s->listen,
-                 strerror(error),
-                 error == EADDRINUSE ? "; another program has this port: stop it, or choose another" : "");
+    return sorry(
+        ret_sorry, LAPSE_FAILED, "serve.listen: cannot listen on %s: %s%s", s->listen, strerror(error),
+        error == EADDRINUSE
+            ? "; another program has this port: choose another (port 0 picks a free one), or serve: off"
+            : "");
 }

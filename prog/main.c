@@ -26,6 +26,10 @@ static const struct command commands[] = {
     {"purge", "schedule|cancel|status|list|due ...",
      "Purge one instance's data some time after it ended: by hand, or all that are due now.",
      OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_purge},
+    {"status", "", "Show the schedulers: last and next runs, leases, brakes, fuses, errors.",
+     OPTION_FILE | OPTION_JSON, cmd_status},
+    {"history", "[SCHEDULER]", "Show past runs, the newest first.", OPTION_FILE | OPTION_JSON | OPTION_LAST,
+     cmd_history},
     {"pause", "[POLICY|SCHEDULER]",
      "Set a brake, kept in the database, on a policy, a scheduler or everything.",
      OPTION_FILE | OPTION_JSON | OPTION_FOR, cmd_pause},
@@ -49,6 +53,7 @@ static const struct option options[] = {
     {OPTION_SQL, 0, "sql", NULL, "Show the statements too."},
     {OPTION_NO_PROGRESS, 0, "no-progress", NULL, "No progress on standard error."},
     {OPTION_FOR, 0, "for", "DURATION", "How long the brake is on, like 2h; without it until lapse resume."},
+    {OPTION_LAST, 0, "last", "N", "So many runs (default: 20)."},
     {OPTION_PRINT, 0, "print", NULL, "Show the statements instead of running them."},
     {OPTION_GRANTS, 0, "grants", "ROLE", "Show the least that a role needs to sweep, instead of installing."},
     {OPTION_HTML, 0, "html", NULL, "The page as one HTML file instead of Markdown."},
@@ -64,12 +69,8 @@ static const struct option options[] = {
     {OPTION_VERSION, 'V', "version", NULL, "Show the version."},
 };
 
-/* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"status", "history"};
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-static const struct grammar grammar = {commands,       COUNT(commands), options,
-                                       COUNT(options), later,           COUNT(later)};
+static const struct grammar grammar = {commands, COUNT(commands), options, COUNT(options)};
 
 static void show_option(FILE *out, const struct option *o)
 {

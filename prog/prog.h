@@ -21,6 +21,7 @@ enum option_bit {
     OPTION_WATCH = 1 << 10,
     OPTION_LOG_FORMAT = 1 << 11,
     OPTION_LOG_LEVEL = 1 << 12,
+    OPTION_LAST = 1 << 13,
     OPTION_PRINT = 1 << 16,
     OPTION_GRANTS = 1 << 17,
     OPTION_FOR = 1 << 18,
@@ -53,6 +54,7 @@ struct call {
     const char *grants, *pause_for; /* NULL: not given */
     const char *page, *output;      /* contract, init */
     const char *log_format, *log_level;
+    const char *last;   /* history; NULL: not given */
     const char **names; /* the words after the command */
     size_t n_names;
 };
@@ -63,8 +65,6 @@ struct grammar {
     size_t n_commands;
     const struct option *options;
     size_t n_options;
-    const char *const *later; /* commands that this version does not have */
-    size_t n_later;
 };
 int args_read(const struct grammar *g, int argc, char **argv, struct call *call);
 const struct command *args_command(const struct grammar *g, const char *name); /* NULL after saying so */
@@ -78,6 +78,13 @@ struct terminal {
 };
 struct terminal terminal_of(FILE *stream);
 int terminal_width(FILE *stream); /* columns now; 0: not a terminal */
+
+/* signals.c: for a signal handler: the how-manieth request to stop this is; 0: an echo of the last one. */
+struct stop_count {
+    int n;
+    int64_t last_ms;
+};
+int stop_requests(struct stop_count *s);
 
 /* progress.c: lines on stderr while a sweep runs. */
 struct progress;
@@ -105,6 +112,8 @@ int cmd_purge(const struct call *call);
 int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
 int cmd_run(const struct call *call);
+int cmd_status(const struct call *call);
+int cmd_history(const struct call *call);
 int cmd_keys(const struct call *call);
 
 #endif

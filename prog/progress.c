@@ -227,9 +227,10 @@ static void compose_finished(const struct progress *p, const struct lapse_progre
         add(l, 2, mark(&p->terminal, now->outcome));
     add_name(l, now->policy, room < 60 ? room / 2 : room - 30);
     add_part(l, room,
-             done                         ? now->rows_all ? "" : "nothing due"
-             : is_elsewhere(now->outcome) ? "held elsewhere"
-                                          : now->outcome);
+             done                                  ? now->rows_all ? "" : "nothing due"
+             : is_elsewhere(now->outcome)          ? "held elsewhere"
+             : strcmp(now->outcome, "budget") == 0 ? "out of budget"
+                                                   : now->outcome);
     if (now->rows_all) {
         snprintf(part, sizeof(part), "%s row%s", number(now->rows, a), now->rows == 1 ? "" : "s");
         add_part(l, room, part);

@@ -53,9 +53,11 @@ struct block {
 
 struct arena {
     struct block *blocks;
+    size_t next_room;
 };
 
-enum { BLOCK_SIZE = 16 * 1024 };
+/* The first is small, because many arenas stay so; each further one twice the size of the last. */
+enum { BLOCK_LEAST = 1024, BLOCK_MOST = 16 * 1024 };
 
 struct arena *arena_new(void)
 {
@@ -86,7 +88,8 @@ void *arena_alloc(struct arena *a, size_t size)
         out_of_memory();
     size = (size + align - 1) / align * align;
     if (!a->blocks || a->blocks->room - a->blocks->used < size) {
-        size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+        size_t usual = a->blocks ? a->next_room : BLOCK_LEAST, room = size > usual ? size : usual;
+        a->next_room = usual < BLOCK_MOST ? usual * 2 : BLOCK_MOST;
         struct block *b = mem_alloc(sizeof(*b) + room);
         b->room = room;
         b->next = a->blocks;

@@ -1,5 +1,5 @@
-/* check_purge: what a purge erases against the schema: names and types (by making the plan), foreign keys into
- * the tables that lose rows, their order, rows that are kept, indexes, privileges. */
+/* check_purge: what a purge erases against the schema: names and types (by making the plan), foreign keys
+ * into the tables that lose rows, their order, rows that are kept, indexes, privileges. */
 #include "check_parts.h"
 
 #include <string.h>
@@ -12,16 +12,20 @@ struct looking {
 
 static const char *entry_words(const struct looking *l, const struct erasing *x)
 {
-    const struct reference r = {.child = x->table, .join = {.child = (const struct column **)&x->column, .n = 1}};
+    const struct reference r = {.child = x->table,
+                                .join = {.child = (const struct column **)&x->column, .n = 1}};
     return reference_words(l->findings->arena, &r);
 }
 
-/* --- foreign keys ---------------------------------------------------------------------------------------- */
+/* --- foreign keys ----------------------------------------------------------------------------------------
+ */
 
 /* Whatever refers to a row of that instance is of the instance itself. */
-static bool is_of_same_instance(const struct fkey *k, const struct erasing *child, const struct erasing *parent)
+static bool is_of_same_instance(const struct fkey *k, const struct erasing *child,
+                                const struct erasing *parent)
 {
-    const struct join j = {(const struct column **)&child->column, (const struct column **)&parent->column, 1};
+    const struct join j = {(const struct column **)&child->column, (const struct column **)&parent->column,
+                           1};
     return join_covers_fkey(&j, k);
 }
 
@@ -57,10 +61,11 @@ static void check_pair(const struct looking *l, size_t child, size_t parent, con
                      "rows of %s that are kept refer to rows of %s that are erased (%s)", c->table->print,
                      p->table->print, on_delete_name(k->action));
     else if (!is_of_same_instance(k, c, p) && acts_silently(k))
-        findings_add(l->findings, FINDING_ERROR, l->name, p->at, "change the foreign key to ON DELETE NO ACTION",
-                     "%s refers to %s (%s) by other columns than the instance's: rows of other instances would "
-                     "be changed silently",
-                     fkey_words(a, k), p->table->print, on_delete_name(k->action));
+        findings_add(
+            l->findings, FINDING_ERROR, l->name, p->at, "change the foreign key to ON DELETE NO ACTION",
+            "%s refers to %s (%s) by other columns than the instance's: rows of other instances would "
+            "be changed silently",
+            fkey_words(a, k), p->table->print, on_delete_name(k->action));
 }
 
 static void check_fkey(const struct looking *l, size_t parent, const struct fkey *k)
@@ -75,7 +80,8 @@ static void check_fkey(const struct looking *l, size_t parent, const struct fkey
         say_named_nowhere(l, &l->plan->erases[parent], k);
 }
 
-/* --- one entry ------------------------------------------------------------------------------------------- */
+/* --- one entry -------------------------------------------------------------------------------------------
+ */
 
 static void check_twice(const struct looking *l, size_t at)
 {
@@ -92,7 +98,9 @@ static void check_twice(const struct looking *l, size_t at)
 static void check_rights(const struct looking *l, const struct erasing *x)
 {
     const struct table *t = x->table;
-    const char *missing = t->may_select ? (t->may_delete ? NULL : "DELETE") : t->may_delete ? "SELECT" : "SELECT, DELETE";
+    const char *missing = t->may_select   ? (t->may_delete ? NULL : "DELETE")
+                          : t->may_delete ? "SELECT"
+                                          : "SELECT, DELETE";
     AUTO(text_release) struct text grant = {0};
     if (missing) {
         text_addf(&grant, "GRANT %s ON ", missing);
@@ -114,13 +122,14 @@ static void check_advice(const struct looking *l, const struct erasing *x)
     const struct survey survey = {.plan = &as, .findings = l->findings};
     if (!table_index_on(x->table, &column, 1))
         findings_add(l->findings, FINDING_WARNING, l->name, x->at, index_words(&survey, x->table, &column, 1),
-                     "no index of %s leads with %s: each batch of purges reads the whole table", x->table->print,
-                     column->name);
+                     "no index of %s leads with %s: each batch of purges reads the whole table",
+                     x->table->print, column->name);
     if (x->table->delete_hooks)
-        findings_add(l->findings, FINDING_NOTE, l->name, x->at, "",
-                     "triggers or rules of %s may keep a row from being deleted: lapse verifies it, and leaves "
-                     "such an instance whole",
-                     x->table->print);
+        findings_add(
+            l->findings, FINDING_NOTE, l->name, x->at, "",
+            "triggers or rules of %s may keep a row from being deleted: lapse verifies it, and leaves "
+            "such an instance whole",
+            x->table->print);
 }
 
 void check_purge_plan(const struct purge_plan *p, bool thorough, struct findings *findings)
@@ -137,10 +146,12 @@ void check_purge_plan(const struct purge_plan *p, bool thorough, struct findings
     }
 }
 
-/* --- the space ------------------------------------------------------------------------------------------- */
+/* --- the space -------------------------------------------------------------------------------------------
+ */
 
 int check_purge(const struct purge_space *space, struct store *s, instant now, bool thorough,
-                struct findings *findings, struct purge_plan **ret_plan, struct facts **ret_facts, struct err *e)
+                struct findings *findings, struct purge_plan **ret_plan, struct facts **ret_facts,
+                struct err *e)
 {
     AUTO(facts_free_p) struct facts *facts = NULL;
     AUTO(purge_plan_free_p) struct purge_plan *plan = NULL;

@@ -309,6 +309,19 @@ static void check_window(struct reader *r, const struct node *n, const struct sc
                      s->cron);
 }
 
+/* Else a tick could begin after the one that follows it. */
+static void check_jitter(struct reader *r, const struct node *n, const struct scheduler *s)
+{
+    if (s->every.kind != SPAN_TIME || s->jitter.us < s->every.us)
+        return;
+    AUTO(text_release) struct text jitter = {0}, every = {0};
+    span_format(s->jitter.us, &jitter);
+    span_format(s->every.us, &every);
+    mistakes_add(r->mistakes, node_find(n, "jitter")->value->at,
+                 "'jitter' must be shorter than 'every': %s is not shorter than %s", text_str(&jitter),
+                 text_str(&every));
+}
+
 static void read_scheduler(struct reader *r, const struct pair *p, struct scheduler *s)
 {
     *s = new_scheduler(p->key->text, p->key->at);
@@ -324,6 +337,8 @@ static void read_scheduler(struct reader *r, const struct pair *p, struct schedu
         if (!node_find(p->value, "run_on_start"))
             s->run_on_start = !s->cron;
         check_window(r, p->value, s);
+        if (node_find(p->value, "jitter"))
+            check_jitter(r, p->value, s);
     }
     r->key = outer;
 }
@@ -524,35 +539,40 @@ static const struct key_doc keys[] = {
      .read = read_unbounded, LIST(contract, unbounded)},
     {"contract", "serve", "map or off", "",
      "Where the daemon serves metrics, health and the dashboard; off for nowhere.",
-     NOT_YET, .read = read_serve},
+     .read = read_serve},
     {"contract", "own_schema", "text", "",
      "The schema that lapse's own tables are in, where the engine has schemas; lapse install creates it.",
      .read = read_text, FIELD(contract, own_schema)},
 
     {"serve", "listen", "host:port", "127.0.0.1:9933",
-     "The address to listen on; port 0 picks a free one.",
-     NOT_YET, .read = read_listen, FIELD(contract, listen)},
+     "The address to listen on; port 0 picks a free one. Anything but loopback needs a token_file. Read at the start, "
+     "where an address that cannot be had ends the daemon, and at every reload, where the old one then stays.",
+     .read = read_listen, FIELD(contract, listen)},
     {"serve", "token_file", "path", "",
-     "A file with the token that changes, and reads from other machines, must carry.",
-     NOT_YET, .read = read_path, FIELD(contract, token_file)},
+     "A file with one word, the token. Off loopback every request but those for health must carry it: Authorization: "
+     "Bearer TOKEN.",
+     .read = read_path, FIELD(contract, token_file)},
 
     {"scheduler", "every", "duration", "",
-     "The time from one run to the next; \"CRON …\" is a cron expression.",
-     NOT_YET, .read = read_every},
+     "The time from one run to the next, counted from begin to begin; runs that were missed because one took longer, "
+     "or the machine slept, are one run. \"CRON …\" is a cron expression.",
+     .read = read_every},
     {"scheduler", "cron", "cron", "",
      "When to run, in five fields or six with leading seconds, in place of every. A time that a clock change skips "
      "runs at the next instant that exists; a repeated one runs once, but both times where the hour field begins "
      "with * or holds every hour.",
-     NOT_YET, .read = read_cron, FIELD(scheduler, cron)},
+     .read = read_cron, FIELD(scheduler, cron)},
     {"scheduler", "timezone", "time zone", "UTC",
      "The IANA time zone of cron and window.",
-     NOT_YET, .read = read_zone, FIELD(scheduler, timezone)},
+     .read = read_zone, FIELD(scheduler, timezone)},
     {"scheduler", "run_on_start", "true or false", "",
-     "Whether to run at every start of the daemon; true with every, false with cron.",
-     NOT_YET, .read = read_bool, FIELD(scheduler, run_on_start)},
+     "Whether to run at every start of the daemon; true with every, false with cron. false with every: an interval "
+     "goes on from the last run, as the database keeps it. A contract that is read again is no start.",
+     .read = read_bool, FIELD(scheduler, run_on_start)},
     {"scheduler", "jitter", "duration", "0s",
-     "Up to this much is added to each run's time at random, but not beyond the window.",
-     NOT_YET, .read = read_time_or_none, FIELD(scheduler, jitter)},
+     "Up to this much is added to each run's time at random, but not beyond the window; shorter than every. The beat "
+     "itself has none of it, so nothing drifts.",
+     .read = read_time_or_none, FIELD(scheduler, jitter)},
     {"scheduler", "exclusive", "true or false", "false",
      "Whether only one sweeper in the cluster runs it, by a lease in the database.",
      .read = read_bool, FIELD(scheduler, exclusive)},
@@ -560,25 +580,27 @@ static const struct key_doc keys[] = {
      "How long the lease of an exclusive scheduler lasts unless it is renewed, as every batch does; more than a batch takes.",
      .read = read_time, FIELD(scheduler, lease)},
     {"scheduler", "budget", "map", "",
-     "The most that one policy may do in one run.",
-     NOT_YET, .read = read_budget},
+     "The most that one policy may do in one run, of the daemon or of lapse sweep. Where rows are still due when it is "
+     "used up, that is said (sweep exits 6), and the next run goes on.",
+     .read = read_budget},
     {"scheduler", "window", "HH:MM-HH:MM", "",
-     "The part of the day in which it may run. An interval that ends outside goes on when the window opens; a time "
-     "of cron outside is left out.",
-     NOT_YET, .read = read_window},
+     "The part of the day in which the daemon may run it. An interval that ends outside goes on when the window opens; "
+     "a time of cron outside is left out. A run that is under way when it closes ends after its batch. lapse sweep, "
+     "by hand, runs at any time.",
+     .read = read_window},
     {"scheduler", "enabled", "true or false", "true",
-     "false switches it off for now.",
-     NOT_YET, .read = read_bool, FIELD(scheduler, enabled)},
+     "false switches it off for now: the daemon does not run it. lapse sweep, by hand, still sweeps its policies.",
+     .read = read_bool, FIELD(scheduler, enabled)},
 
     {"scheduler.budget", "rows", "number", "",
-     "The most rows.",
-     NOT_YET, .read = read_count, FIELD(scheduler, budget_rows)},
+     "The most rows of the policy's own table; batches are cut to what is left of it.",
+     .read = read_count, FIELD(scheduler, budget_rows)},
     {"scheduler.budget", "batches", "number", "",
      "The most transactions.",
-     NOT_YET, .read = read_count, FIELD(scheduler, budget_batches)},
+     .read = read_count, FIELD(scheduler, budget_batches)},
     {"scheduler.budget", "time", "duration", "",
-     "The most time.",
-     NOT_YET, .read = read_time, FIELD(scheduler, budget_time)},
+     "The most time, looked at after each transaction; at least one is tried.",
+     .read = read_time, FIELD(scheduler, budget_time)},
 
     {"policy", "table", "table", "",
      "The base table it bounds, schema-qualified where the engine has schemas.",

@@ -62,6 +62,7 @@ static struct lapse_daemon *make(const char *file, const struct lapse_daemon_opt
     pthread_mutex_init(&d->log_lock, NULL);
     daemon_cond_init(&d->prepare.wake);
     daemon_cond_init(&d->answered);
+    daemon_cond_init(&d->gauge.wake);
     return d;
 }
 
@@ -81,20 +82,13 @@ struct lapse_daemon *lapse_daemon_new(const char *file, const struct lapse_daemo
         d->terms = t;
         d->generation = 1;
         d->loaded_at = when_now();
-        d->states = mem_alloc((t->contract->n_policies + 1) * sizeof(*d->states));
+        d->states = mem_alloc(terms_policies(t) * sizeof(*d->states));
         meter_expect(d->meter, t->contract);
         return d;
     }
     *ret_report = boxed(mistakes_report(file, &mistakes, &e));
     lapse_daemon_free(d);
     return NULL;
-}
-
-static void free_states(struct lapse_daemon *d)
-{
-    for (size_t i = 0; d->terms && i < d->terms->contract->n_policies; i++)
-        mem_free_p(&d->states[i].error);
-    mem_free_p(&d->states);
 }
 
 /* Threads that were left behind still use it: then it stays, for the short time that the process has left. */
@@ -107,7 +101,7 @@ void lapse_daemon_free(struct lapse_daemon *d)
     if (d->timer_fd >= 0)
         close(d->timer_fd);
     watch_close(&d->watch);
-    free_states(d);
+    states_free(d);
     terms_drop(d->terms);
     meter_free(d->meter);
     mem_free_p(&d->workers);
@@ -115,6 +109,7 @@ void lapse_daemon_free(struct lapse_daemon *d)
     mem_free_p(&d->file);
     pthread_cond_destroy(&d->prepare.wake);
     pthread_cond_destroy(&d->answered);
+    pthread_cond_destroy(&d->gauge.wake);
     pthread_mutex_destroy(&d->log_lock);
     pthread_mutex_destroy(&d->lock);
     mem_free_p(&d);
@@ -123,20 +118,11 @@ void lapse_daemon_free(struct lapse_daemon *d)
 /* --- beats -----------------------------------------------------------------------------------------------
  * All with the lock held. */
 
-static void show_next(struct worker *w)
-{
-    const char *labels[] = {w->name};
-    if (w->beat.start == NEVER)
-        meter_drop(w->daemon->meter, METRIC_NEXT_TICK, labels);
-    else
-        meter_set(w->daemon->meter, METRIC_NEXT_TICK, labels, (double)w->beat.start / (double)US_PER_S);
-}
-
 static void begin_beat(struct worker *w, struct clocks now)
 {
     beat_begin(&w->beat, w->ticker, now, w->ran ? &w->ran_at : NULL, daemon_chance());
     w->begun = true;
-    show_next(w);
+    worker_show_next(w);
 }
 
 static void turn_beat(struct worker *w, struct clocks now)
@@ -159,9 +145,11 @@ static void end_tick(struct worker *w, struct clocks now)
     if (!w->last.lost) {
         w->ran = true;
         w->ran_at = w->last.started;
+        if (w->daemon->prepare.unreachable) /* it is there again: no need to sit out the pause */
+            pthread_cond_signal(&w->daemon->prepare.wake);
     }
     beat_end(&w->beat, now, w->last.lost, daemon_chance());
-    show_next(w);
+    worker_show_next(w);
     worker_order_rest(w);
 }
 
@@ -237,14 +225,23 @@ static void turn_prepare(struct lapse_daemon *d)
 /* --- the loop --------------------------------------------------------------------------------------------
  */
 
+/* At work, lapse's own apart. The lock is held. */
+static size_t count_schedulers(const struct lapse_daemon *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_workers; i++)
+        n += !d->workers[i]->leave && strcmp(d->workers[i]->name, OWN_SCHEDULER) != 0;
+    return n;
+}
+
 static void status_line(struct lapse_daemon *d, struct text *out)
 {
     instant next = NEVER;
-    size_t n = 0, working = 0;
+    size_t working = 0;
     pthread_mutex_lock(&d->lock);
+    size_t n = count_schedulers(d);
     for (size_t i = 0; i < d->n_workers; i++) {
         const struct worker *w = d->workers[i];
-        n += !w->leave;
         working += w->beat.working;
         if (w->begun && !w->beat.working && w->beat.start < next)
             next = w->beat.start;
@@ -380,12 +377,15 @@ static int64_t look_at_file(struct lapse_daemon *d)
 
 static void say_started(struct lapse_daemon *d)
 {
+    pthread_mutex_lock(&d->lock);
+    size_t schedulers = count_schedulers(d);
+    pthread_mutex_unlock(&d->lock);
     struct event *ev = event_new(EVENT_STARTED, NULL, when_now());
     event_message(ev, "lapse %s %s", LAPSE_VERSION,
                   d->options.observe ? "observes: it deletes nothing" : "runs");
     event_text(ev, "version", LAPSE_VERSION);
     event_text(ev, "file", d->file);
-    event_number(ev, "schedulers", (int64_t)d->n_workers);
+    event_number(ev, "schedulers", (int64_t)schedulers);
     event_number(ev, "policies", (int64_t)d->terms->contract->n_policies);
     event_text(ev, "owner", d->owner);
     daemon_say(d, ev);
@@ -402,19 +402,21 @@ static int begin(struct lapse_daemon *d, struct err *e)
     d->running = true;
     pthread_mutex_unlock(&d->lock);
     say_started(d);
+    gauge_start(d);
     return prepare_start(d, true, e);
 }
 
-static void turn(struct lapse_daemon *d)
+/* Does what is to be done now; returns how long nothing may be. */
+static int64_t turn(struct lapse_daemon *d)
 {
+    look_at_clock(d);
+    hear(d);
     turn_prepare(d);
     turn_workers(d);
     int64_t wait_us = look_at_file(d);
     set_timer(d);
     tell_alive(d);
-    wait_for_something(d, stop_wait_us(d, wait_us));
-    look_at_clock(d);
-    hear(d);
+    return stop_wait_us(d, wait_us);
 }
 
 enum lapse_exit lapse_daemon_run(struct lapse_daemon *d)
@@ -426,10 +428,12 @@ enum lapse_exit lapse_daemon_run(struct lapse_daemon *d)
         daemon_remark(d, LEVEL_ERROR, "%s", e.text);
         d->prepare.exit = LAPSE_FAILED; /* no other thread writes to it now */
     }
-    hear(d);
-    while (!stop_is_over(d))
-        turn(d);
-    return stop_end(d);
+    for (;;) {
+        int64_t wait_us = turn(d);
+        if (stop_is_over(d))
+            return stop_end(d);
+        wait_for_something(d, wait_us);
+    }
 }
 
 /* --- for those who look ----------------------------------------------------------------------------------

@@ -37,25 +37,17 @@ static bool same_scheduler(const struct scheduler *a, const struct scheduler *b)
            a->budget_batches == b->budget_batches && same_span(a->budget_time, b->budget_time);
 }
 
-static const struct scheduler *scheduler_of(const struct contract *c, const char *name)
-{
-    for (size_t i = 0; i < c->n_schedulers; i++)
-        if (strcmp(c->schedulers[i].name, name) == 0)
-            return &c->schedulers[i];
-    return NULL;
-}
-
 static void compare_schedulers(const struct contract *from, const struct contract *to, struct changes *c)
 {
     for (size_t i = 0; i < to->n_schedulers; i++) {
-        const struct scheduler *now = &to->schedulers[i], *before = scheduler_of(from, now->name);
+        const struct scheduler *now = &to->schedulers[i], *before = scheduler_named(from, now->name);
         if (!before)
             note(c, "scheduler", now->name, "added");
         else if (!same_scheduler(before, now))
             note(c, "scheduler", now->name, "changed");
     }
     for (size_t i = 0; i < from->n_schedulers; i++)
-        if (!scheduler_of(to, from->schedulers[i].name))
+        if (!scheduler_named(to, from->schedulers[i].name))
             note(c, "scheduler", from->schedulers[i].name, "removed");
 }
 

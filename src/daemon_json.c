@@ -149,9 +149,8 @@ char *lapse_daemon_policies(struct lapse_daemon *d)
 {
     json_t *list = json_array();
     pthread_mutex_lock(&d->lock);
-    const struct contract *c = d->terms->contract;
-    for (size_t i = 0; i < c->n_policies; i++)
-        json_array_append_new(list, policy_json(&c->policies[i], &d->states[i]));
+    for (size_t i = 0; i < terms_policies(d->terms); i++)
+        json_array_append_new(list, policy_json(terms_policy(d->terms, i), &d->states[i]));
     pthread_mutex_unlock(&d->lock);
     return dump(list);
 }

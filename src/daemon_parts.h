@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "beat.h"
+#include "gauge.h"
 #include "lapse_tick.h"
 #include "meter.h"
 #include "trouble.h"
@@ -22,7 +23,8 @@ struct terms {
 struct terms *terms_new(struct contract *c); /* owns it; one user */
 struct terms *terms_take(struct terms *t);
 void terms_drop(struct terms *t);
-const struct scheduler *terms_scheduler(const struct terms *t, const char *name); /* NULL: none */
+/* Where a scheduler stands: in the contract, or in what bounds lapse's own tables. */
+const struct contract *terms_part(const struct terms *t, const char *scheduler);
 
 /* How the last tick of a scheduler ended. */
 struct last_tick {
@@ -66,8 +68,8 @@ struct worker {
     /* The thread's own. */
     struct terms *held; /* what hand works under */
     struct troubles *troubles;
-    char *said_lease, *said_brake; /* who holds the lease, what is paused, as last said */
-    struct hand *hand;             /* comes and goes under the lock, for worker_interrupt */
+    char *said_lease, *said_brake, *said_remarks; /* who holds the lease, what is paused …, as last said */
+    struct hand *hand;                            /* comes and goes under the lock, for worker_interrupt */
 };
 
 /* What became of a policy, for those who ask. */
@@ -100,6 +102,18 @@ struct prepare {
     bool runs_new; /* not looked at by the loop yet */
 };
 
+/* The thread that looks at how much is due. */
+struct gauge_thread {
+    pthread_t thread;
+    bool running; /* to be joined */
+
+    /* Under the lock. */
+    pthread_cond_t wake;
+    bool stop, done;
+    struct terms *terms; /* to look at from now on; NULL: as before */
+    struct gauge *gauge;
+};
+
 /* A file that is watched. */
 struct watch {
     int fd; /* inotify; -1: none */
@@ -129,10 +143,11 @@ struct lapse_daemon {
     instant started, loaded_at;
     struct worker **workers;
     size_t n_workers;
-    struct policy_state *states; /* per policy of terms */
+    struct policy_state *states; /* per policy of terms, then of lapse's own */
     char *refused;               /* why the last reload was; NULL: it was not */
     bool running;
     struct prepare prepare;
+    struct gauge_thread gauge;
 
     /* The loop's own. */
     struct watch watch;
@@ -163,6 +178,7 @@ void daemon_cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, int64_t us);
 /* The rest is the loop's, with the lock held. */
 /* A worker that waits for orders. NULL: there is no thread to be had. */
 struct worker *worker_start(struct lapse_daemon *d, struct terms *t, const struct scheduler *s);
+void worker_show_next(struct worker *w); /* to the metrics */
 void worker_order_tick(struct worker *w, instant until);
 void worker_order_rest(struct worker *w);
 void worker_order_terms(struct worker *w, struct terms *t);
@@ -171,10 +187,11 @@ void worker_free(struct worker *w); /* whose thread was joined */
 void worker_interrupt(struct worker *w);
 
 /* daemon_tell.c: what a tick's report means to everybody; in the worker's thread. */
-void tell_tick(struct worker *w, const struct report *r, instant started, bool led);
-void tell_lease(struct worker *w, bool led);
-/* Of this policy, whatever contract it is of; the lock is held. NULL: it is gone. */
-struct policy_state *policy_state(struct lapse_daemon *d, const struct terms *t, const struct policy *p);
+void tell_tick(struct worker *w, const struct report *r, instant started);
+void tell_lease(struct worker *w);
+/* What is known of a policy of the terms in force; NULL: there is no such one. The lock is held. */
+struct policy_state *policy_state(struct lapse_daemon *d, const char *name);
+void states_free(struct lapse_daemon *d);
 
 /* daemon_reload.c */
 int terms_load(const char *file, struct terms **ret, struct mistakes *m, struct err *e);
@@ -182,6 +199,9 @@ int terms_load(const char *file, struct terms **ret, struct mistakes *m, struct 
  * are the daemon's then. -1: nothing has changed. */
 int terms_enforce(struct lapse_daemon *d, struct terms *t, struct err *e);
 void daemon_reload(struct lapse_daemon *d);
+size_t terms_policies(const struct terms *t); /* with lapse's own … */
+const struct policy *terms_policy(const struct terms *t, size_t i);
+const struct scheduler *scheduler_named(const struct contract *c, const char *name); /* NULL: none */
 
 /* daemon_changes.c: what a contract says that another did not, in words: "policy sessions: changed". */
 struct changes {
@@ -199,6 +219,13 @@ int prepare_start(struct lapse_daemon *d, bool first, struct err *e);
 void prepare_stop(struct lapse_daemon *d);  /* asks it to end; the lock is held */
 void prepare_again(struct lapse_daemon *d); /* for the terms in force; the lock is held */
 void prepare_join(struct lapse_daemon *d);
+
+/* daemon_gauge.c: the loop's; orders with the lock held, after gauge_order_terms a start without it. */
+void gauge_order_terms(struct lapse_daemon *d, struct terms *t);
+void gauge_order_stop(struct lapse_daemon *d);
+void gauge_start(struct lapse_daemon *d);
+bool gauge_is_over(const struct lapse_daemon *d);
+void gauge_join(struct lapse_daemon *d);
 
 /* daemon_stop.c: the loop's. */
 void stop_begin(struct lapse_daemon *d);

@@ -9,7 +9,7 @@
 /* The answer of one try. */
 struct answer_runs {
     struct run_rows runs;
-    bool history; /* there are tables for it */
+    struct text excuse; /* why no history is kept; "": it is */
 };
 
 static int ask_runs(struct store *s, const struct contract *c, struct answer_runs *ret, struct err *e)
@@ -17,8 +17,10 @@ static int ask_runs(struct store *s, const struct contract *c, struct answer_run
     s->own_schema = c->own_schema;
     if (s->ops->own->look(s, e) < 0)
         return -1;
-    ret->history = s->own.version >= OWN_SINCE_RUNS;
-    return ret->history ? s->ops->own->last_runs(s, true, &ret->runs, e) : 0;
+    history_excuse(s, &ret->excuse);
+    if (!s->own.version)
+        text_add(&ret->excuse, " (run lapse install)");
+    return s->own.version >= OWN_SINCE_RUNS ? s->ops->own->last_runs(s, true, &ret->runs, e) : 0;
 }
 
 static int last_runs(const struct contract *c, struct answer_runs *ret, struct err *e)
@@ -39,7 +41,7 @@ static int install(struct lapse_daemon *d, struct contract *c, struct err *e)
 {
     struct lapse_contract box = {c};
     struct lapse_report *r = lapse_install(&box, NULL);
-    int code = lapse_report_exit(r);
+    int code = (int)lapse_report_exit(r);
     if (code != LAPSE_DONE) {
         err_set(e, code == LAPSE_UNREACHABLE ? ERR_UNREACHABLE : ERR_DATABASE, "%s",
                 r->report->error ? r->report->error : "the tables could not be installed");
@@ -112,9 +114,9 @@ static void note_exit(struct lapse_daemon *d, int code, const struct err *e)
 static void note_runs(struct lapse_daemon *d, struct answer_runs *a)
 {
     struct prepare *p = &d->prepare;
-    if (!a->history && !d->options.observe)
-        daemon_remark(d, LEVEL_INFO,
-                      "no history is kept: lapse's own tables are not installed (run lapse install)");
+    if (a->excuse.len && !d->options.observe)
+        daemon_remark(d, LEVEL_INFO, "%s", text_str(&a->excuse));
+    text_release(&a->excuse);
     pthread_mutex_lock(&d->lock);
     p->unreachable = false;
     if (p->stop) {
@@ -150,12 +152,12 @@ static bool try_runs(struct lapse_daemon *d)
         note_runs(d, &a);
         return true;
     }
+    text_release(&a.excuse);
     if (is_unreachable(&e)) {
         note_unreachable(d, &e);
         return false;
     }
     daemon_remark(d, LEVEL_WARN, "when schedulers last ran is not known: %s", e.text);
-    a.history = true; /* said already */
     note_runs(d, &a);
     return true;
 }

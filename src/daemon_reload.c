@@ -28,13 +28,28 @@ void terms_drop(struct terms *t)
     mem_free_p(&t);
 }
 
-const struct scheduler *terms_scheduler(const struct terms *t, const char *name)
+const struct scheduler *scheduler_named(const struct contract *c, const char *name)
 {
-    const struct contract *c = t->contract;
     for (size_t i = 0; i < c->n_schedulers; i++)
         if (strcmp(c->schedulers[i].name, name) == 0)
             return &c->schedulers[i];
     return NULL;
+}
+
+const struct contract *terms_part(const struct terms *t, const char *scheduler)
+{
+    return scheduler_named(t->contract, scheduler) ? t->contract : t->contract->own;
+}
+
+size_t terms_policies(const struct terms *t)
+{
+    return t->contract->n_policies + t->contract->own->n_policies;
+}
+
+const struct policy *terms_policy(const struct terms *t, size_t i)
+{
+    const struct contract *c = t->contract;
+    return i < c->n_policies ? &c->policies[i] : &c->own->policies[i - c->n_policies];
 }
 
 int terms_load(const char *file, struct terms **ret, struct mistakes *m, struct err *e)
@@ -134,16 +149,15 @@ static int fill_posts(struct lapse_daemon *d, struct terms *t, struct posts *pos
 /* What is known of policies stays with their names. */
 static void move_states(struct lapse_daemon *d, const struct terms *t)
 {
-    const struct contract *old = d->terms ? d->terms->contract : NULL, *new = t->contract;
-    struct policy_state *states = mem_alloc((new->n_policies + 1) * sizeof(*states));
-    for (size_t i = 0; old && i < old->n_policies; i++) {
-        const struct policy *p = contract_policy(new, old->policies[i].name);
-        if (p)
-            states[p - new->policies] = d->states[i];
-        else
-            mem_free_p(&d->states[i].error);
+    struct policy_state *states = mem_alloc(terms_policies(t) * sizeof(*states));
+    for (size_t i = 0; i < terms_policies(t); i++) {
+        struct policy_state *before = policy_state(d, terms_policy(t, i)->name);
+        if (before) {
+            states[i] = *before;
+            before->error = NULL;
+        }
     }
-    mem_free_p(&d->states);
+    states_free(d);
     d->states = states;
 }
 
@@ -188,7 +202,7 @@ static void dismiss_others(struct lapse_daemon *d, const struct posts *posts)
 int terms_enforce(struct lapse_daemon *d, struct terms *t, struct err *e)
 {
     AUTO(posts_release) struct posts posts = {0};
-    if (open_posts(t->contract, &posts, e) < 0)
+    if (open_posts(t->contract, &posts, e) < 0 || open_posts(t->contract->own, &posts, e) < 0)
         return -1;
     pthread_mutex_lock(&d->lock);
     if (fill_posts(d, t, &posts, e) < 0) {
@@ -205,8 +219,11 @@ int terms_enforce(struct lapse_daemon *d, struct terms *t, struct err *e)
     dismiss_others(d, &posts);
     for (size_t i = 0; i < posts.n; i++)
         take_post(posts.list[i].worker, &posts.list[i], t);
-    pthread_mutex_unlock(&d->lock);
+    gauge_order_terms(d, t);
     meter_expect(d->meter, t->contract);
+    for (size_t i = 0; i < posts.n; i++)
+        worker_show_next(posts.list[i].worker);
+    pthread_mutex_unlock(&d->lock);
     if (t != old)
         terms_drop(old);
     return 0;

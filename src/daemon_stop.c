@@ -23,6 +23,7 @@ void stop_begin(struct lapse_daemon *d)
     atomic_store(&d->stopping, true);
     d->running = false;
     prepare_stop(d);
+    gauge_order_stop(d);
     for (size_t i = 0; i < d->n_workers; i++)
         worker_order_leave(d->workers[i]);
     pthread_mutex_unlock(&d->lock);
@@ -57,7 +58,7 @@ bool stop_is_over(struct lapse_daemon *d)
     if (!atomic_load(&d->stopping))
         return false;
     pthread_mutex_lock(&d->lock);
-    bool over = !d->n_workers && (!d->prepare.running || d->prepare.done);
+    bool over = !d->n_workers && (!d->prepare.running || d->prepare.done) && gauge_is_over(d);
     pthread_mutex_unlock(&d->lock);
     d->abandoned = !over && d->give_up_us && when_monotonic_us() >= d->give_up_us;
     return over || d->abandoned;
@@ -70,6 +71,7 @@ enum lapse_exit stop_end(struct lapse_daemon *d)
         return LAPSE_STOPPED;
     }
     prepare_join(d);
+    gauge_join(d);
     run_rows_release(&d->prepare.runs);
     int code = d->prepare.exit;
     say_end(d, EVENT_STOPPED, LEVEL_INFO, "stopped");

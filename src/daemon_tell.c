@@ -18,11 +18,12 @@ static bool is_new(char **said, const char *now)
     return *now != 0;
 }
 
-void tell_lease(struct worker *w, bool led)
+/* Against what was told last: a process that was frozen finds its lease expired before it asks anybody. */
+void tell_lease(struct worker *w)
 {
     struct lapse_daemon *d = w->daemon;
     bool leads = hand_leads(w->hand);
-    if (leads == led)
+    if (leads == w->leads) /* only this thread writes it */
         return;
     struct event *ev = event_new(leads ? EVENT_LEASE_TAKEN : EVENT_LEASE_LOST, w->name, when_now());
     event_message(ev,
@@ -67,11 +68,21 @@ static void tell_brake(struct worker *w, const struct report *r, instant at)
     daemon_say(w->daemon, ev);
 }
 
+static void tell_remarks(struct worker *w, const struct report *r)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; i < r->n_remarks; i++)
+        text_addf(&t, "%s%s", i ? "; " : "", r->remarks[i]);
+    if (is_new(&w->said_remarks, text_str(&t)))
+        daemon_remark(w->daemon, LEVEL_WARN, "%s", text_str(&t));
+}
+
 /* The gravest of its policies'; of one that has none, what became of it as a whole. */
 static const char *tick_outcome(const struct report *r)
 {
     static const enum outcome_kind gravest[] = {OUTCOME_FAILED,  OUTCOME_FUSE,   OUTCOME_REFUSED,
-                                                OUTCOME_STOPPED, OUTCOME_PAUSED, OUTCOME_HELD};
+                                                OUTCOME_STOPPED, OUTCOME_PAUSED, OUTCOME_BUDGET,
+                                                OUTCOME_WINDOW,  OUTCOME_HELD};
     if (r->exit == LAPSE_UNREACHABLE)
         return "unreachable";
     for (size_t g = 0; g < COUNT_OF(gravest); g++)
@@ -92,15 +103,29 @@ static int64_t rows_gone(const struct report *r, const struct report_policy *p)
     return rows;
 }
 
-struct policy_state *policy_state(struct lapse_daemon *d, const struct terms *t, const struct policy *p)
+/* What a report speaks of is mostly of the terms in force: then no name is looked for. */
+static struct policy_state *state_of(struct lapse_daemon *d, const struct terms *t, const struct policy *p)
 {
-    size_t n = d->terms->contract->n_policies;
-    if (t == d->terms)
-        return &d->states[p - t->contract->policies];
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(d->terms->contract->policies[i].name, p->name) == 0)
+    const struct contract *c = t->contract;
+    if (t != d->terms)
+        return policy_state(d, p->name);
+    bool own = strcmp(p->scheduler, OWN_SCHEDULER) == 0;
+    return &d->states[own ? (size_t)(p - c->own->policies) + c->n_policies : (size_t)(p - c->policies)];
+}
+
+struct policy_state *policy_state(struct lapse_daemon *d, const char *name)
+{
+    for (size_t i = 0; i < terms_policies(d->terms); i++)
+        if (strcmp(terms_policy(d->terms, i)->name, name) == 0)
             return &d->states[i];
     return NULL;
+}
+
+void states_free(struct lapse_daemon *d)
+{
+    for (size_t i = 0; d->terms && i < terms_policies(d->terms); i++)
+        mem_free_p(&d->states[i].error);
+    mem_free_p(&d->states);
 }
 
 static void note_policy(struct policy_state *s, const struct report *r, const struct report_policy *p,
@@ -134,7 +159,7 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
                                  .outcome = tick_outcome(r),
                                  .lost = r->exit == LAPSE_UNREACHABLE};
     for (size_t i = 0; i < r->n_policies; i++) {
-        struct policy_state *s = policy_state(d, w->held, r->policies[i].policy);
+        struct policy_state *s = state_of(d, w->held, r->policies[i].policy);
         w->last.rows += rows_gone(r, &r->policies[i]);
         if (s)
             note_policy(s, r, &r->policies[i], started);
@@ -146,13 +171,14 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
 /* --- all of it -------------------------------------------------------------------------------------------
  */
 
-void tell_tick(struct worker *w, const struct report *r, instant started, bool led)
+void tell_tick(struct worker *w, const struct report *r, instant started)
 {
     struct lapse_daemon *d = w->daemon;
     instant at = when_now();
-    tell_lease(w, led);
+    tell_lease(w);
     tell_held(w, r, at);
     tell_brake(w, r, at);
+    tell_remarks(w, r);
     events_of_tick(r, w->name, at, daemon_say_lent, d);
     size_t errors = troubles_of_tick(w->troubles, r, at, daemon_say_lent, d);
     meter_tick(d->meter, r, w->name);

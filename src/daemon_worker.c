@@ -17,6 +17,12 @@ static void set_hand(struct worker *w, struct hand *h)
     pthread_mutex_unlock(&w->daemon->lock);
 }
 
+static struct hand *new_hand(const struct worker *w)
+{
+    const struct contract *c = terms_part(w->held, w->name);
+    return hand_new(c, scheduler_named(c, w->name));
+}
+
 /* Hands the lease over and closes the connection. hand_free asks the database, so nobody may wait for it: the
  * hand is out of everybody's sight before. */
 static void let_go(struct worker *w)
@@ -35,7 +41,8 @@ static bool asked_to_stop(void *context)
 
 static void on_batch(void *context, const struct policy *p, int64_t us)
 {
-    const struct worker *w = context;
+    struct worker *w = context;
+    tell_lease(w); /* who leads is not known only when a long tick ends */
     meter_batch(w->daemon->meter, p, us);
 }
 
@@ -67,11 +74,10 @@ static void tick(struct worker *w)
     w->tick = false;
     pthread_mutex_unlock(&d->lock);
     if (!w->hand)
-        set_hand(w, hand_new(w->held->contract, terms_scheduler(w->held, w->name)));
-    bool led = hand_leads(w->hand);
+        set_hand(w, new_hand(w));
     instant started = when_now();
     struct report *r = hand_tick(w->hand, &o);
-    tell_tick(w, r, started, led);
+    tell_tick(w, r, started);
     report_free(r);
     pthread_mutex_lock(&d->lock);
     w->finished = true;
@@ -99,9 +105,8 @@ static void wait_for_orders(struct worker *w)
     pthread_mutex_unlock(&w->daemon->lock);
     int64_t us = INT64_MAX;
     if (w->hand) {
-        bool led = hand_leads(w->hand);
         us = hand_keep(w->hand);
-        tell_lease(w, led);
+        tell_lease(w);
     }
     pthread_mutex_lock(&w->daemon->lock);
     if (!has_orders(w))
@@ -205,8 +210,18 @@ void worker_free(struct worker *w)
     mem_free_p(&w->error);
     mem_free_p(&w->said_lease);
     mem_free_p(&w->said_brake);
+    mem_free_p(&w->said_remarks);
     mem_free_p(&w->name);
     mem_free_p(&w);
+}
+
+void worker_show_next(struct worker *w)
+{
+    const char *labels[] = {w->name};
+    if (!w->begun || w->beat.start == NEVER)
+        meter_drop(w->daemon->meter, METRIC_NEXT_TICK, labels);
+    else
+        meter_set(w->daemon->meter, METRIC_NEXT_TICK, labels, (double)w->beat.start / (double)US_PER_S);
 }
 
 void worker_order_tick(struct worker *w, instant until)

@@ -462,8 +462,8 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
     add(s, n > 1 ? "))" : ")");
 }
 
-/* The column's own comparison is what an index serves; where it may find two texts equal that are not, they are
- * compared as bytes too. */
+/* The column's own comparison is what an index serves; where it may find two texts equal that are not, they
+ * are compared as bytes too. */
 static void postgres_is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set)
 {
     bool plain = strcmp(c->sql_type, "text") == 0 || strcmp(c->sql_type, "character varying") == 0;

@@ -362,7 +362,7 @@ static void say_counts(const struct report *r, const char *scheduler, instant at
 
 static bool out_of_budget(const struct report_policy *p)
 {
-    return !strcmp(outcome_name(p->kind), "budget");
+    return p->kind == OUTCOME_BUDGET;
 }
 
 static void say_budget(const struct report *r, const char *scheduler, instant at, event_say *say,

@@ -1,5 +1,5 @@
-/* keyed: a table of keys and values per instance, (instance, key, value), that a host keeps its data in. The verbs
- * that a store has for it. */
+/* keyed: a table of keys and values per instance, (instance, key, value), that a host keeps its data in. The
+ * verbs that a store has for it. */
 #ifndef LAPSE_KEYED_H
 #define LAPSE_KEYED_H
 
@@ -35,9 +35,11 @@ struct keyed_ops {
     /* *ret_value: to be free()d, with a NUL behind it; NULL: there is none. */
     int (*get)(struct store *s, const struct keyed *k, const char *key, void **ret_value, size_t *ret_len,
                struct err *e);
-    int (*put)(struct store *s, const struct keyed *k, const struct keyed_pair *pairs, size_t n, struct err *e);
+    int (*put)(struct store *s, const struct keyed *k, const struct keyed_pair *pairs, size_t n,
+               struct err *e);
     int (*remove)(struct store *s, const struct keyed *k, const char *key, struct err *e);
-    int (*remove_all)(struct store *s, const struct keyed *k, const char *but, struct err *e); /* but that key */
+    int (*remove_all)(struct store *s, const struct keyed *k, const char *but,
+                      struct err *e); /* but that key */
     int (*keys)(struct store *s, const struct keyed *k, const char *prefix, struct keyed_keys *ret,
                 struct err *e);
 };

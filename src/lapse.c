@@ -183,7 +183,8 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
     w->report->findings.arena = w->report->arena;
     for (size_t i = 0; i < c->contract->n_policies; i++)
         w->selected += selected(w, &c->contract->policies[i]);
-    if (!c->contract->n_policies && !c->contract->n_purges && kind != REPORT_CHECK) /* check has a finding for it */
+    if (!c->contract->n_policies && !c->contract->n_purges &&
+        kind != REPORT_CHECK) /* check has a finding for it */
         work_remark(w, "the contract has no policies: nothing is bounded by it");
     return 0;
 }
@@ -228,8 +229,8 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
         work_brake_finding(&w, p);
         work_lease_finding(&w, p);
     }
-    if (!w.options->n_policies && (work_check_purges(&w, &e) < 0 ||
-                                   check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0))
+    if (!w.options->n_policies &&
+        (work_check_purges(&w, &e) < 0 || check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0))
         work_fail(&w, &e);
     findings_sort(f);
     if (f->errors && !w.report->error)
@@ -447,6 +448,11 @@ static void on_progress(void *context, const struct plan *p, const struct outcom
     tell(context, g, p->policy);
 }
 
+static void on_begin(void *context, const struct plan *p)
+{
+    work_history_begin(context, p->policy);
+}
+
 static void count_first(struct work *w, const struct plan *plan)
 {
     AUTO(due_release) struct due due;
@@ -503,9 +509,9 @@ static void sweep_policy(struct work *w, struct report_policy *rp)
     if (plan && (!w->lease || work_lease(w, rp) == 0)) {
         if (w->options->count_first && w->options->progress)
             count_first(w, plan);
-        work_history_begin(w, rp->policy);
         work_sweep(w, rp, plan,
-                   (struct sweep_options){.stop = ask_stop, .progress = on_progress, .context = w});
+                   (struct sweep_options){
+                       .stop = ask_stop, .begins = on_begin, .progress = on_progress, .context = w});
     }
     tell_end(w, rp);
 }

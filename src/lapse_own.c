@@ -279,7 +279,8 @@ static int print_grants(struct work *w, struct err *e)
     if (plan_purges_for_grants(w, &purges, &needs, e) < 0)
         return -1;
     needs_settle(&needs);
-    if (w->store->ops->own->print_grants(w->store, w->options->grants, needs.list, needs.n, &sql, e) < 0)
+    if (w->store->ops->own->print_grants(w->store, w->options->grants, needs.list, needs.n, c->n_purges > 0,
+                                         &sql, e) < 0)
         return -1;
     show_sql(w, "grants", text_str(&sql));
     return 0;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const int64_t TURN_US = US_PER_S,                /* between two looks: others schedule at any time */
-    LOOK_US = 30 * US_PER_S,                            /* between two looks at the tables themselves */
+static const int64_t TURN_US = US_PER_S, /* between two looks: others schedule at any time */
+    LOOK_US = 30 * US_PER_S,             /* between two looks at the tables themselves */
     STRANGERS_US = 60 * US_PER_S, REFUSED_US = 10 * US_PER_S, FAIL_MOST_US = 60 * US_PER_S;
 
 struct purger {
@@ -14,7 +14,7 @@ struct purger {
     atomic_bool interrupted;
     int fails; /* turns in a row without a database */
     struct {
-        char *after;       /* reasons up to this one were looked at; NULL: begin again */
+        char *after;           /* reasons up to this one were looked at; NULL: begin again */
         int64_t not_before_us; /* it was refused, or failed */
     } * spaces;
 };
@@ -67,7 +67,8 @@ int64_t purger_pending(struct purger *p, const struct purge_space *s, int64_t mo
     return n;
 }
 
-/* --- a space --------------------------------------------------------------------------------------------- */
+/* --- a space ---------------------------------------------------------------------------------------------
+ */
 
 static const char *errors_text(struct arena *a, const struct findings *f, const char *file)
 {
@@ -133,7 +134,8 @@ int purger_strangers(struct store *s, const struct contract *c, struct arena *a,
     return 0;
 }
 
-/* --- a turn ---------------------------------------------------------------------------------------------- */
+/* --- a turn ----------------------------------------------------------------------------------------------
+ */
 
 /* Open, with tables that can be worked with. */
 static int be_ready(struct purger *p, struct purger_turn *t, struct err *e)
@@ -168,7 +170,8 @@ static bool went_wrong(const struct purger_space *s)
     return s->kind == PURGER_REFUSED || (s->kind == PURGER_WORKED && s->out.kind == PURGING_FAILED);
 }
 
-static int turn_spaces(struct purger *p, const struct purging_options *o, struct purger_turn *t, struct err *e)
+static int turn_spaces(struct purger *p, const struct purging_options *o, struct purger_turn *t,
+                       struct err *e)
 {
     const struct contract *c = p->contract;
     instant now;

@@ -1,5 +1,5 @@
-/* lapse_purger: the purges of a contract, turn by turn, over a connection that stays open. One thread works with
- * it: purger_turn, wait for as long as it says, again. */
+/* lapse_purger: the purges of a contract, turn by turn, over a connection that stays open. One thread works
+ * with it: purger_turn, wait for as long as it says, again. */
 #ifndef LAPSE_LAPSE_PURGER_H
 #define LAPSE_LAPSE_PURGER_H
 
@@ -10,20 +10,21 @@
 enum purger_kind { PURGER_IDLE, PURGER_WORKED, PURGER_REFUSED };
 struct purger_space {
     const struct purge_space *space;
-    enum purger_kind kind;          /* WORKED: out says what was done */
+    enum purger_kind kind; /* WORKED: out says what was done */
     struct purging_outcome out;
-    const char *refused;            /* what check finds, one per line; NULL: nothing */
-    bool more;                      /* it has more reasons than were looked at: again soon */
-    instant next;                   /* when the next is due, as far as is known; INT64_MAX: nothing waits */
+    const char *refused; /* what check finds, one per line; NULL: nothing */
+    bool more;           /* it has more reasons than were looked at: again soon */
+    instant next;        /* when the next is due, as far as is known; INT64_MAX: nothing waits */
 };
 /* Of one turn; texts live in its arena. */
 struct purger_turn {
     struct arena *arena;
     struct purger_space *spaces; /* of the contract, in its order; none where err says why */
     size_t n;
-    struct err err;         /* the turn as a whole: no database, no tables; ERR_NONE */
-    const char *fix;        /* what to do about it; "": nothing */
-    const char **strangers; /* spaces that rows are in and the contract does not have; looked for now and then */
+    struct err err;  /* the turn as a whole: no database, no tables; ERR_NONE */
+    const char *fix; /* what to do about it; "": nothing */
+    const char *
+        *strangers; /* spaces that rows are in and the contract does not have; looked for now and then */
     size_t n_strangers;
     int64_t wait_us; /* until the next turn, by the monotonic clock */
 };

@@ -6,7 +6,8 @@
 
 enum { LIST_MOST = 1000 };
 
-/* --- saying ---------------------------------------------------------------------------------------------- */
+/* --- saying ----------------------------------------------------------------------------------------------
+ */
 
 static void say(struct work *w, const char *line)
 {
@@ -47,7 +48,8 @@ static const char *instance_text(struct arena *a, const struct value *v)
     return arena_strdup(a, text_str(&t));
 }
 
-/* --- words ----------------------------------------------------------------------------------------------- */
+/* --- words -----------------------------------------------------------------------------------------------
+ */
 
 static const char *word(const struct work *w, size_t at)
 {
@@ -70,8 +72,8 @@ static const struct purge_space *find_space(struct work *w, const char *name, st
     if (!c->n_purges)
         err_set(e, ERR_USAGE, "%s has no purges", c->file);
     else if (near)
-        err_set(e, ERR_USAGE, "there is no space '%s' in the purges of %s (did you mean '%s'?)", name, c->file,
-                near);
+        err_set(e, ERR_USAGE, "there is no space '%s' in the purges of %s (did you mean '%s'?)", name,
+                c->file, near);
     else
         err_set(e, ERR_USAGE, "there is no space '%s' in the purges of %s; it has: %s", name, c->file,
                 text_str(&all));
@@ -84,7 +86,8 @@ static int need_text(const char *what, const char *text, struct err *e)
     for (const char *s = text; *s;) {
         size_t n = utf8_length(s);
         if (!n)
-            return err_set(e, ERR_USAGE, "the %s is not valid UTF-8 (byte %zu)", what, (size_t)(s - text) + 1);
+            return err_set(e, ERR_USAGE, "the %s is not valid UTF-8 (byte %zu)", what,
+                           (size_t)(s - text) + 1);
         s += n;
     }
     return 0;
@@ -106,7 +109,8 @@ static int prepare(struct work *w, const struct purge_space **ret, struct err *e
     return (word(w, 0) && !*ret) || need_tables(w, e) < 0 ? -1 : 0;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------------------
+ */
 
 /* What a row is waiting for; decides: it is the first of its instance. */
 static const char *state_of(const struct purge_space *s, const struct purge_row *r, bool decides, instant now)
@@ -197,7 +201,8 @@ static void show_rows(struct work *w, const struct purge_rows *rows, bool of_one
                     (struct report_fact){.key = "purges", .kind = FACT_ROWS, .rows = list, .n = rows->n});
 }
 
-/* --- schedule and cancel --------------------------------------------------------------------------------- */
+/* --- schedule and cancel ---------------------------------------------------------------------------------
+ */
 
 static void add_names(struct work *w, const struct purge_space *s, const char *reason)
 {
@@ -214,9 +219,9 @@ static int not_taken(struct work *w, const struct purge_space *s, const char *re
     for (size_t i = 0; i < s->n_only; i++)
         text_addf(&all, "%s%s", i ? ", " : "", s->only[i]);
     (void)w;
-    return err_set(e, ERR_USAGE,
-                   "nothing was scheduled: the space '%s' purges only for %s, not for '%s'%s%s%s", s->name,
-                   text_str(&all), reason, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    return err_set(
+        e, ERR_USAGE, "nothing was scheduled: the space '%s' purges only for %s, not for '%s'%s%s%s", s->name,
+        text_str(&all), reason, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 static int schedule(struct work *w, struct err *e)
@@ -258,7 +263,8 @@ static int cancel(struct work *w, struct err *e)
     return 0;
 }
 
-/* --- status and list ------------------------------------------------------------------------------------- */
+/* --- status and list -------------------------------------------------------------------------------------
+ */
 
 static int status(struct work *w, struct err *e)
 {
@@ -293,7 +299,8 @@ static int list(struct work *w, struct err *e)
     return 0;
 }
 
-/* --- due ------------------------------------------------------------------------------------------------- */
+/* --- due -------------------------------------------------------------------------------------------------
+ */
 
 struct doing {
     struct work *work;
@@ -311,10 +318,9 @@ static void on_executed(void *context, const struct purge_done *d)
 {
     struct doing *doing = context;
     struct arena *a = doing->work->report->arena;
-    const struct report_fact facts[] = {fact_text("space", d->space->name),
-                                        fact_text("instance", instance_text(a, d->instance)),
-                                        fact_text("reason", arena_strdup(a, d->reason)),
-                                        fact_number("rows", d->rows)};
+    const struct report_fact facts[] = {
+        fact_text("space", d->space->name), fact_text("instance", instance_text(a, d->instance)),
+        fact_text("reason", arena_strdup(a, d->reason)), fact_number("rows", d->rows)};
     struct report_row row = {arena_alloc(a, sizeof(facts)), COUNT_OF(facts)};
     memcpy(row.facts, facts, sizeof(facts));
     doing->rows = arena_push(a, doing->rows, doing->n, sizeof(*doing->rows));
@@ -388,20 +394,25 @@ static struct report_row space_facts(struct work *w, const struct purger_space *
     struct arena *a = w->report->arena;
     const struct purging_outcome *o = &s->out;
     const char *error = s->kind == PURGER_REFUSED ? s->refused : o->err.text[0] ? o->err.text : o->trouble;
-    const struct report_fact facts[] = {
-        fact_text("space", s->space->name),    fact_text("outcome", outcome_word(s)),
-        fact_number("executed", o->executed),  fact_number("rows", o->rows),
-        fact_number("removed", o->removed),    fact_number("retried", o->retried),
-        fact_number("parked", o->parked),      fact_number("unknown", o->unknown),
-        fact_number("batches", o->batches),    fact_number("retries", o->retries),
-        fact_text("error", error[0] ? arena_strdup(a, error) : NULL)};
+    const struct report_fact facts[] = {fact_text("space", s->space->name),
+                                        fact_text("outcome", outcome_word(s)),
+                                        fact_number("executed", o->executed),
+                                        fact_number("rows", o->rows),
+                                        fact_number("removed", o->removed),
+                                        fact_number("retried", o->retried),
+                                        fact_number("parked", o->parked),
+                                        fact_number("unknown", o->unknown),
+                                        fact_number("batches", o->batches),
+                                        fact_number("retries", o->retries),
+                                        fact_text("error", error[0] ? arena_strdup(a, error) : NULL)};
     struct report_row row = {arena_alloc(a, sizeof(facts)), COUNT_OF(facts)};
     memcpy(row.facts, facts, sizeof(facts));
     return row;
 }
 
 /* All reasons of the space, however many there are. */
-static int due_space(struct doing *d, const struct purge_space *space, struct purger_space *ret, struct err *e)
+static int due_space(struct doing *d, const struct purge_space *space, struct purger_space *ret,
+                     struct err *e)
 {
     struct work *w = d->work;
     const struct purging_options o = {ask_stop, on_executed, d};
@@ -430,11 +441,12 @@ static void say_strangers(struct work *w, struct err *e)
     if (purger_strangers(w->store, w->contract, a, &list_of, &n, e) < 0)
         return;
     for (size_t i = 0; i < n; i++)
-        work_remark(w, arena_printf(a, "lapse_purge has rows of the space '%s', which %s does not have: they "
-                                       "are left alone",
+        work_remark(w, arena_printf(a,
+                                    "lapse_purge has rows of the space '%s', which %s does not have: they "
+                                    "are left alone",
                                     list_of[i], w->contract->file));
-    report_add_fact(w->report,
-                    (struct report_fact){.key = "unknown_spaces", .kind = FACT_TEXTS, .texts = list_of, .n = n});
+    report_add_fact(w->report, (struct report_fact){
+                                   .key = "unknown_spaces", .kind = FACT_TEXTS, .texts = list_of, .n = n});
 }
 
 static int due(struct work *w, struct err *e)
@@ -468,7 +480,8 @@ static int due(struct work *w, struct err *e)
     return 0;
 }
 
-/* --- check ----------------------------------------------------------------------------------------------- */
+/* --- check -----------------------------------------------------------------------------------------------
+ */
 
 int work_check_purges(struct work *w, struct err *e)
 {
@@ -487,7 +500,8 @@ int work_check_purges(struct work *w, struct err *e)
     return 0;
 }
 
-/* --- the commands ---------------------------------------------------------------------------------------- */
+/* --- the commands ----------------------------------------------------------------------------------------
+ */
 
 static struct lapse_report *command(const struct lapse_contract *c, const struct lapse_options *o,
                                     const char *name, bool reading, int (*run)(struct work *w, struct err *e))

@@ -1,8 +1,9 @@
 /* lapse_tick: one tick of one scheduler. See lapse_tick.h.
  *
  * A tick that finds nothing to do should cost the database next to nothing: the clock, the brakes, and one
- * indexed probe per policy, all of a stretch of policies in one transaction. The probe is made from facts that
- * an earlier tick read. Whatever is deleted goes the whole way of a sweep instead: facts, check, plan, sweep. */
+ * indexed probe per policy, all of a stretch of policies in one transaction. The probe is made from facts
+ * that an earlier tick read. Whatever is deleted goes the whole way of a sweep instead: facts, check, plan,
+ * sweep. */
 #include "lapse_tick.h"
 
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct known {
     const struct policy *policy;
     struct facts *facts; /* NULL: none; only of policies whose probe is cheap */
     int64_t read_us;     /* by the monotonic clock */
+    int64_t stamp;       /* of the schema, before they were read */
     bool calm;           /* the last tick had nothing to complain of */
 };
 
@@ -40,7 +42,10 @@ struct tick {
     struct hand *hand;
     const struct tick_options *options;
     struct work work;
-    int64_t look_since_us; /* a transaction for probes is open since then; 0: none is */
+    struct history history; /* nothing with observe */
+    int64_t stamp;          /* of the schema as the tick began; -1: the engine has none */
+    int64_t clock_us;       /* when the database's clock was read, by the monotonic one */
+    int64_t look_since_us;  /* a transaction for probes is open since then; 0: none is */
     int64_t look_timeout_us;
     const char *why_not; /* the rest of the policies is not begun; NULL: it is */
 };
@@ -169,7 +174,12 @@ static int read_own(struct tick *t, struct err *e)
 static int read_clock_and_own(struct tick *t, struct err *e)
 {
     struct store *s = t->work.store;
-    return s->ops->now(s, &t->work.now, e) < 0 || read_own(t, e) < 0 ? -1 : 0;
+    if (s->ops->now(s, &t->work.now, e) < 0)
+        return -1;
+    t->clock_us = when_monotonic_us();
+    if (s->ops->schema_stamp(s, &t->stamp, e) < 0)
+        return -1;
+    return read_own(t, e);
 }
 
 /* The first statements find out whether the connection is still there. */
@@ -221,15 +231,18 @@ static bool probe_says_no(struct tick *t, const struct plan *plan)
     return false;
 }
 
-static bool is_known(const struct known *k)
+/* Where the engine says that its schema has not changed, facts do not age. */
+static bool is_known(const struct tick *t, const struct known *k)
 {
-    return k->facts && k->calm && when_monotonic_us() - k->read_us < FACTS_LAST_US;
+    if (!k->facts || !k->calm)
+        return false;
+    return t->stamp >= 0 ? k->stamp == t->stamp : when_monotonic_us() - k->read_us < FACTS_LAST_US;
 }
 
 /* Asked with facts from an earlier tick. false: something is due, or that is not known. */
 static bool nothing_due(struct tick *t, const struct known *k, struct report_policy *rp)
 {
-    if (!is_known(k))
+    if (!is_known(t, k))
         return false;
     AUTO(arena_free_p) struct arena *scratch = arena_new();
     struct findings found = {.arena = scratch};
@@ -248,6 +261,12 @@ static bool asked_to_stop(void *tick)
     return o->stop && o->stop(o->context);
 }
 
+static void on_begin(void *tick, const struct plan *p)
+{
+    (void)p;
+    history_begin(&((struct tick *)tick)->history);
+}
+
 static void on_batch(void *tick, const struct plan *p, const struct outcome *so_far)
 {
     const struct tick_options *o = ((struct tick *)tick)->options;
@@ -264,11 +283,15 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
     if (plan)
         work_sweep(w, rp, plan,
-                   (struct sweep_options){
-                       .stop = asked_to_stop, .progress = on_batch, .context = t, .until = t->options->until == NEVER ? 0 : t->options->until});
+                   (struct sweep_options){.stop = asked_to_stop,
+                                          .begins = on_begin,
+                                          .progress = on_batch,
+                                          .context = t,
+                                          .until = t->options->until == NEVER ? 0 : t->options->until});
     facts_free(k->facts);
     k->facts = plan && !plan->examines ? facts : NULL;
     k->read_us = when_monotonic_us();
+    k->stamp = t->stamp;
     if (!k->facts) {
         plan_free_p(&plan);
         facts_free(facts);
@@ -320,6 +343,12 @@ static void do_policy(struct tick *t, struct known *k, struct report_policy *rp)
         t->why_not = "not begun: the lease was lost to another";
 }
 
+static void note(struct tick *t, const struct report_policy *rp)
+{
+    if (!t->options->observe)
+        history_add_policy(&t->history, rp);
+}
+
 /* --- the tick ------------------------------------------------------------------------------------------- */
 
 /* Asked for once. What is said of the first policy then holds for all. */
@@ -350,12 +379,34 @@ static void do_policies(struct tick *t)
     struct report *r = t->work.report;
     for (size_t i = 0; i < h->n_known; i++)
         report_add_policy(r, h->known[i].policy);
-    if (!leads(t))
-        return;
-    for (size_t i = 0; i < h->n_known; i++)
-        if (!is_left_out(t, &r->policies[i]))
-            do_policy(t, &h->known[i], &r->policies[i]);
+    bool lead = leads(t);
+    for (size_t i = 0; i < h->n_known; i++) {
+        struct report_policy *rp = &r->policies[i];
+        if (lead && !is_left_out(t, rp))
+            do_policy(t, &h->known[i], rp);
+        note(t, rp);
+    }
     end_look(t);
+}
+
+/* --- the history ---------------------------------------------------------------------------------------- */
+
+static void open_history(struct tick *t)
+{
+    if (!t->options->observe)
+        history_open(&t->history, t->work.store, t->hand->scheduler->name, t->options->source,
+                     t->options->owner, t->work.now);
+}
+
+static void end_history(struct tick *t)
+{
+    struct work *w = &t->work;
+    if (t->options->observe)
+        return;
+    history_end(&t->history, w->now + (when_monotonic_us() - t->clock_us));
+    if (t->history.trouble.kind != ERR_NONE)
+        work_remark(w, arena_printf(w->report->arena, "the history of scheduler '%s' has a gap: %s",
+                                    t->hand->scheduler->name, t->history.trouble.text));
 }
 
 static void begin_report(struct tick *t)
@@ -378,13 +429,18 @@ struct report *hand_tick(struct hand *h, const struct tick_options *o)
     struct report *r = t.work.report;
     if (get_ready(&t, &e) == 0) {
         r->now = t.work.now;
-        do_policies(&t);
+        if (h->contract->own || work_keeps_history(&t.work)) { /* else there is nothing of lapse's own */
+            open_history(&t);
+            do_policies(&t);
+            end_history(&t);
+        }
     } else {
         work_fail(&t.work, &e);
         r->kind = REPORT_ERROR;
     }
     h->calm = r->exit == LAPSE_DONE;
     brakes_release(&t.work.brakes);
+    history_release(&t.history);
     atomic_store(&h->interrupted, false);
     r->duration_us = when_monotonic_us() - started;
     return r;

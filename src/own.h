@@ -15,8 +15,8 @@ struct own_state {
     char schema[260]; /* where they are, or would be; "" where the engine has no schemas */
     char lacks[200]; /* rights this user needs for a fuse and has not: "INSERT on public.lapse_fuse"; "": none
                       */
-    char lacks_lease[200]; /* the same for a lease */
-    char lacks_runs[200];  /* the same for the history */
+    char lacks_lease[200];  /* the same for a lease */
+    char lacks_runs[200];   /* the same for the history */
     char lacks_purges[200]; /* the same for purges */
 };
 /* The versions that brought leases, the history, purges. */
@@ -90,7 +90,9 @@ struct run_totals {
     struct run_total {
         const char *scheduler;
         int64_t runs, rows, skipped, unknown, errors;
-        instant since; /* the oldest began */
+        instant since;     /* the oldest began */
+        const char *error; /* the last one; NULL: none */
+        instant error_at;  /* when its run began */
     } * list;
     size_t n;
 };
@@ -129,7 +131,7 @@ struct own_ops {
     /* For people, after look: the statements that install would run; what a role needs for these and for
      * the given tables. Appended to out. */
     void (*print)(struct store *s, struct text *out);
-    int (*print_grants)(struct store *s, const char *role, const struct need *needs, size_t n,
+    int (*print_grants)(struct store *s, const char *role, const struct need *needs, size_t n, bool purges,
                         struct text *out, struct err *e);
 
     int (*fuse_read)(struct store *s, const char *policy, struct fuse_row *ret, struct err *e);

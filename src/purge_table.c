@@ -110,7 +110,8 @@ static int list(void *context, const char *prefix, int (*each)(void *each_contex
     return 0;
 }
 
-/* --- the alarm ------------------------------------------------------------------------------------------- */
+/* --- the alarm -------------------------------------------------------------------------------------------
+ */
 
 static int schedule(void *context, int64_t at_ms)
 {
@@ -136,9 +137,11 @@ static int alarm_get(void *context, int *ret_set, int64_t *ret_at_ms)
     return 0;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------------------
+ */
 
-struct lapse_table *lapse_table_open(const char *dsn, const char *table, const char *instance, char **ret_error)
+struct lapse_table *lapse_table_open(const char *dsn, const char *table, const char *instance,
+                                     char **ret_error)
 {
     struct lapse_table *t = mem_alloc(sizeof(*t));
     if (store_open(dsn, false, &t->store, &t->err) == 0 &&

@@ -24,7 +24,8 @@ const struct purge_space *purge_space_named(const struct contract *c, const char
     return NULL;
 }
 
-/* --- when a purge is due --------------------------------------------------------------------------------- */
+/* --- when a purge is due ---------------------------------------------------------------------------------
+ */
 
 const char *purge_reason(const char *reason)
 {
@@ -101,8 +102,7 @@ static void judge_case(const struct purge_space *s, struct purge_case *c, instan
     else if (!c->decides)
         c->verdict = PURGE_REMOVE;
     else
-        c->verdict =
-            purge_due_at(s, c->decides, &due) && due <= now ? PURGE_EXECUTE : PURGE_WAIT;
+        c->verdict = purge_due_at(s, c->decides, &due) && due <= now ? PURGE_EXECUTE : PURGE_WAIT;
 }
 
 struct purge_cases purge_judge(const struct purge_space *s, struct purge_rows *rows, instant now)

@@ -1,6 +1,6 @@
 /* purges: one instance's data, some time after it ended, by a row of lapse's own table. Which row of an
- * instance decides and when it is due, whether an id can stand in a column, what a purge erases: plain values,
- * and the verbs that a store has for them. */
+ * instance decides and when it is due, whether an id can stand in a column, what a purge erases: plain
+ * values, and the verbs that a store has for them. */
 #ifndef LAPSE_PURGES_H
 #define LAPSE_PURGES_H
 
@@ -34,7 +34,8 @@ struct purge_rows {
 void purge_rows_release(struct purge_rows *r);
 int purge_compare(const struct value *a, const struct value *b); /* instances, byte by byte */
 
-/* --- when a purge is due --------------------------------------------------------------------------------- */
+/* --- when a purge is due ---------------------------------------------------------------------------------
+ */
 
 const struct purge_space *purge_space_named(const struct contract *c, const char *name); /* NULL: none */
 const char *purge_reason(const char *reason); /* as it reads: "unknown" where none was given */
@@ -45,8 +46,8 @@ bool purge_due_at(const struct purge_space *s, const struct purge_row *r, instan
 /* How long to wait after so many failed attempts. */
 int64_t purge_backoff_us(int64_t attempts);
 
-/* What becomes of one instance. The first row that was scheduled with a reason that counts decides: scheduling
- * again changes nothing. */
+/* What becomes of one instance. The first row that was scheduled with a reason that counts decides:
+ * scheduling again changes nothing. */
 enum purge_verdict {
     PURGE_EXECUTE, /* the row that decides is due: all rows go with the data */
     PURGE_WAIT,    /* it is not, or it is parked: the rows that change nothing go */
@@ -74,7 +75,8 @@ const struct purge_case *purge_case_of(const struct purge_cases *c, const struct
 void purge_line(const struct purge_space *s, const struct value *instance, const char *reason,
                 struct text *out);
 
-/* --- what a purge erases --------------------------------------------------------------------------------- */
+/* --- what a purge erases ---------------------------------------------------------------------------------
+ */
 
 struct erasing {
     const struct table *table;
@@ -106,7 +108,8 @@ bool purge_fits(const struct column *c, const struct value *instance, struct tex
 /* Cases whose instance fits one of the columns not become PURGE_MISFIT. */
 void purge_judge_fit(const struct purge_plan *p, struct purge_cases *cases, struct arena *a);
 
-/* --- what a store does ----------------------------------------------------------------------------------- */
+/* --- what a store does -----------------------------------------------------------------------------------
+ */
 
 /* Rows that wait for the same: the delay of a reason, a time of their own, a retry. */
 enum purge_wait { PURGE_BY_REASON, PURGE_BY_TIME, PURGE_BY_RETRY };
@@ -124,11 +127,12 @@ struct purge_groups {
 void purge_groups_release(struct purge_groups *g);
 
 struct purge_ops {
-    /* The groups that there are, of reasons behind `after` (NULL: of all): a look into the index per group, however
-     * many rows they have. */
+    /* The groups that there are, of reasons behind `after` (NULL: of all): a look into the index per group,
+     * however many rows they have. */
     int (*groups)(struct store *s, const char *space, const char *after, struct purge_groups *ret,
                   struct err *e);
-    /* The names of all spaces that rows are in, known or not; a hundred at most. free_rows: names in `space`. */
+    /* The names of all spaces that rows are in, known or not; a hundred at most. free_rows: names in `space`.
+     */
     int (*spaces)(struct store *s, struct purge_rows *ret, struct err *e);
     /* Rows of a space that there are, counting at most `most`. */
     int (*pending)(struct store *s, const char *space, int64_t most, int64_t *ret, struct err *e);
@@ -150,11 +154,12 @@ struct purge_ops {
     /* Every row of the instances of these, locked where others do not hold it. */
     int (*family)(struct store *s, const char *space, const struct purge_rows *of, struct purge_rows *ret,
                   struct err *e);
-    /* Erases the data of those to be executed (counting per case, and per erasing in gone), removes rows, parks
-     * those that do not fit. */
+    /* Erases the data of those to be executed (counting per case, and per erasing in gone), removes rows,
+     * parks those that do not fit. */
     int (*carry_out)(struct store *s, const struct purge_plan *p, struct purge_cases *cases, int64_t *gone,
                      struct err *e);
-    /* An attempt failed: in a transaction of its own, unless the row has changed meanwhile. retry_us < 0: parked. */
+    /* An attempt failed: in a transaction of its own, unless the row has changed meanwhile. retry_us < 0:
+     * parked. */
     int (*failed)(struct store *s, const struct purge_row *r, int64_t attempts, int64_t retry_us,
                   const char *why, struct err *e);
 };

@@ -1,5 +1,5 @@
-/* purges_plan: what a purge of one space erases, resolved against the schema; and whether an instance's id can
- * stand in a column. See purges.h. */
+/* purges_plan: what a purge of one space erases, resolved against the schema; and whether an instance's id
+ * can stand in a column. See purges.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ void purge_tables(const struct purge_space *s, struct arena *a, struct table_nam
     }
 }
 
-/* --- ids and columns ------------------------------------------------------------------------------------- */
+/* --- ids and columns -------------------------------------------------------------------------------------
+ */
 
 static bool is_uuid(const struct column *c)
 {
@@ -79,9 +80,9 @@ static bool fits_text(const struct column *c, const struct value *v)
 bool purge_fits(const struct column *c, const struct value *v, struct text *why)
 {
     bool text = v->kind == VALUE_TEXT, whole = text && strlen(v->text) == v->len;
-    if (c->type == TYPE_TEXT ? text && fits_text(c, v)
-        : !whole             ? false
-        : is_uuid(c)         ? fits_uuid(v->text)
+    if (c->type == TYPE_TEXT   ? text && fits_text(c, v)
+        : !whole               ? false
+        : is_uuid(c)           ? fits_uuid(v->text)
         : c->type == TYPE_ENUM ? fits_enum(c, v->text)
                                : c->type == TYPE_INTEGER && fits_integer(c, v->text))
         return true;
@@ -106,7 +107,8 @@ void purge_judge_fit(const struct purge_plan *p, struct purge_cases *cases, stru
     }
 }
 
-/* --- the plan -------------------------------------------------------------------------------------------- */
+/* --- the plan --------------------------------------------------------------------------------------------
+ */
 
 static bool make_erasing(struct making *m, const struct erase *e, struct erasing *ret)
 {

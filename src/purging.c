@@ -1,8 +1,9 @@
 /* purging: carries out purges that are due. See purging.h.
  *
- * A batch is one transaction: lock due rows, and all rows of the same instances; judge each instance by the row
- * that decides; erase, remove the rows, commit. So a cancel that deletes the rows first wins wholly, and one that
- * waits for the lock finds them gone, and the data with them. What can go wrong decides what happens next:
+ * A batch is one transaction: lock due rows, and all rows of the same instances; judge each instance by the
+ * row that decides; erase, remove the rows, commit. So a cancel that deletes the rows first wins wholly, and
+ * one that waits for the lock finds them gone, and the data with them. What can go wrong decides what happens
+ * next:
  *
  *   conflict, busy    the whole transaction again, after a pause that grows; then half as many
  *   refused, timeout  half as many; one that is alone is tried again later, and after ten attempts parked
@@ -10,8 +11,8 @@
  *   commit unknown    counted apart, a new connection, and on
  *   anything else     the space fails, for now
  *
- * A group ends because every row that is picked goes, or waits for something else afterwards; a batch in which
- * others hold everything that was picked ends it too. */
+ * A group ends because every row that is picked goes, or waits for something else afterwards; a batch in
+ * which others hold everything that was picked ends it too. */
 #include "purging.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include "retry.h"
 
 enum {
-    BATCH = 1000,     /* rows of the first transaction */
+    BATCH = 1000, /* rows of the first transaction */
     BATCH_MOST = 5000,
     TRIES = 8,        /* of one transaction before it is split */
     TRIES_SPLIT = 2,  /* … once it is being split */
@@ -68,7 +69,8 @@ const char *purging_obstacle(const struct store *s, const char **ret_fix)
     return s->own.lacks_purges;
 }
 
-/* --- what is due ----------------------------------------------------------------------------------------- */
+/* --- what is due -----------------------------------------------------------------------------------------
+ */
 
 /* Up to which time rows of a group are due; false: they never are. Rows whose reason does not count are to be
  * removed at once. */
@@ -105,7 +107,8 @@ int purging_look(struct store *s, const struct purge_space *space, instant now, 
     return 0;
 }
 
-/* --- ending and waiting ---------------------------------------------------------------------------------- */
+/* --- ending and waiting ----------------------------------------------------------------------------------
+ */
 
 static void end(struct run *r, enum purging_kind kind, const struct err *e)
 {
@@ -139,9 +142,11 @@ static int no_brake(struct run *r, struct err *e)
     return err_set(e, ERR_PAUSED, "%s", text_str(&words));
 }
 
-/* --- a batch --------------------------------------------------------------------------------------------- */
+/* --- a batch ---------------------------------------------------------------------------------------------
+ */
 
-static int batch_once(struct run *r, const struct purge_group *g, instant until, struct batch *b, struct err *e)
+static int batch_once(struct run *r, const struct purge_group *g, instant until, struct batch *b,
+                      struct err *e)
 {
     const struct purge_ops *ops = r->store->ops->purges;
     const char *space = r->plan->space->name;
@@ -205,7 +210,8 @@ static int64_t to_be_executed(const struct batch *b)
     return n;
 }
 
-/* --- what cannot go -------------------------------------------------------------------------------------- */
+/* --- what cannot go --------------------------------------------------------------------------------------
+ */
 
 static bool is_lock(const struct err *e)
 {

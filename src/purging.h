@@ -1,5 +1,5 @@
-/* purging: carries out the purges of one space that are due: batches, retry, splitting, parking -> outcome. Any
- * number may work at once; each purge is executed by one of them. */
+/* purging: carries out the purges of one space that are due: batches, retry, splitting, parking -> outcome.
+ * Any number may work at once; each purge is executed by one of them. */
 #ifndef LAPSE_PURGING_H
 #define LAPSE_PURGING_H
 
@@ -35,8 +35,8 @@ struct purging_outcome {
     char trouble[1200]; /* the first failure of a purge, for people; "": none */
 };
 
-/* Whether anything is due now, and when the next is, as far as is known (INT64_MAX: nothing waits). Costs next to
- * nothing, however many wait. */
+/* Whether anything is due now, and when the next is, as far as is known (INT64_MAX: nothing waits). Costs
+ * next to nothing, however many wait. */
 struct purging_look {
     struct purge_groups groups;
     bool due;

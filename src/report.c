@@ -57,7 +57,7 @@ bool report_ran(const struct report_policy *p)
         if (p->gone[i])
             return true;
     return p->kind != OUTCOME_REFUSED && p->kind != OUTCOME_DISABLED && p->kind != OUTCOME_PAUSED &&
-           p->kind != OUTCOME_HELD;
+           p->kind != OUTCOME_HELD && p->kind != OUTCOME_WINDOW;
 }
 
 bool report_in_trouble(const struct report_policy *p)

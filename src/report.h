@@ -75,6 +75,8 @@ enum report_kind {
     REPORT_EXPLAIN,
     REPORT_WORDS,
     REPORT_DRAFT,
+    REPORT_STATUS,
+    REPORT_HISTORY,
     REPORT_ERROR
 };
 struct report {
@@ -99,7 +101,9 @@ struct report {
     struct report_drafted *drafted;
     size_t n_drafted;
     const struct explanation *explanation; /* REPORT_EXPLAIN; NULL: the policy's entry says why not */
-    const char **remarks;                  /* things worth saying once: "no history is kept", … */
+    const struct status *status;           /* REPORT_STATUS (report_status.h) */
+    const struct run_rows *runs; /* REPORT_HISTORY: the newest first; they live in the arena above */
+    const char **remarks;        /* things worth saying once: "no history is kept", … */
     size_t n_remarks;
     int64_t duration_us;
 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "report_json.h"
 
 /* What a database or a file says need not be UTF-8: bytes that are not become U+FFFD. */
 static json_t *text_json(const char *s)
@@ -22,17 +22,17 @@ static json_t *text_json(const char *s)
     return json_string(text_str(&clean));
 }
 
-static void put_text(json_t *to, const char *key, const char *s)
+void put_string(json_t *to, const char *key, const char *s)
 {
     json_object_set_new(to, key, text_json(s));
 }
 
-static void put_integer(json_t *to, const char *key, int64_t n)
+void put_integer(json_t *to, const char *key, int64_t n)
 {
     json_object_set_new(to, key, json_integer(n));
 }
 
-static json_t *instant_json(instant at)
+json_t *instant_json(instant at)
 {
     char buf[WHEN_TEXT_SIZE];
     return json_string(when_format(at, buf));
@@ -42,7 +42,7 @@ static void put_place(json_t *to, const struct report *r, struct place at)
 {
     AUTO(text_release) struct text where = {0};
     report_place(r, at, &where);
-    put_text(to, "at", text_str(&where));
+    put_string(to, "at", text_str(&where));
 }
 
 static json_t *tables_json(const char **names, const int64_t *rows, size_t n)
@@ -50,7 +50,7 @@ static json_t *tables_json(const char **names, const int64_t *rows, size_t n)
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         json_t *entry = json_object();
-        put_text(entry, "table", names[i]);
+        put_string(entry, "table", names[i]);
         put_integer(entry, "rows", rows[i]);
         json_array_append_new(list, entry);
     }
@@ -61,12 +61,12 @@ static json_t *tables_json(const char **names, const int64_t *rows, size_t n)
 static json_t *policy_json(const struct report_policy *p, const char *outcome)
 {
     json_t *entry = json_object();
-    put_text(entry, "policy", p->policy->name);
-    put_text(entry, "label", p->policy->label);
-    put_text(entry, "table", p->table);
-    put_text(entry, "outcome", outcome);
+    put_string(entry, "policy", p->policy->name);
+    put_string(entry, "label", p->policy->label);
+    put_string(entry, "table", p->table);
+    put_string(entry, "outcome", outcome);
     if (p->error)
-        put_text(entry, "error", p->error);
+        put_string(entry, "error", p->error);
     put_integer(entry, "rows", report_rows(p));
     json_object_set_new(entry, "tables", tables_json(p->tables, p->gone, p->n_tables));
     json_object_set_new(entry, "detached", tables_json(p->detach_tables, p->detached, p->n_detach_tables));
@@ -78,9 +78,9 @@ static json_t *skipped_json(const struct report_policy *p)
     json_t *list = json_array();
     for (size_t i = 0; i < p->n_skipped; i++) {
         json_t *entry = json_object();
-        put_text(entry, "key", p->skipped[i].key);
-        put_text(entry, "reason", p->skipped[i].reason);
-        put_text(entry, "error", p->skipped[i].error);
+        put_string(entry, "key", p->skipped[i].key);
+        put_string(entry, "reason", p->skipped[i].reason);
+        put_string(entry, "error", p->skipped[i].error);
         json_array_append_new(list, entry);
     }
     return list;
@@ -89,8 +89,8 @@ static json_t *skipped_json(const struct report_policy *p)
 static json_t *holder_json(const struct report_policy *p)
 {
     json_t *entry = json_object();
-    put_text(entry, "scheduler", p->policy->scheduler);
-    put_text(entry, "owner", p->holder->owner);
+    put_string(entry, "scheduler", p->policy->scheduler);
+    put_string(entry, "owner", p->holder->owner);
     json_object_set_new(entry, "until", p->holder->ends ? instant_json(p->holder->until) : json_null());
     return entry;
 }
@@ -123,7 +123,7 @@ static void put_cutoffs(json_t *to, const struct report_policy *p)
     json_t *list = json_array();
     for (size_t i = 0; i < p->n_cutoffs; i++) {
         json_t *entry = json_object();
-        put_text(entry, "value", p->cutoffs[i].value);
+        put_string(entry, "value", p->cutoffs[i].value);
         json_object_set_new(entry, "at", cutoff_json(&p->cutoffs[i]));
         json_array_append_new(list, entry);
     }
@@ -153,21 +153,21 @@ static json_t *fuse_json(const struct report_policy *p)
 {
     const struct fuse *f = p->fuse;
     json_t *entry = json_object();
-    put_text(entry, "state", fuse_verdict_name(f->verdict));
+    put_string(entry, "state", fuse_verdict_name(f->verdict));
     put_integer(entry, "limit", f->most);
     if (f->stored.there) {
         json_object_set_new(entry, "tripped_at", instant_json(f->stored.tripped_at));
         put_integer(entry, "tripped_rows", f->stored.rows);
     }
     if (f->verdict != FUSE_HOLDS)
-        put_text(entry, "text", p->fuse_words);
+        put_string(entry, "text", p->fuse_words);
     return entry;
 }
 
 static json_t *brake_json(const struct report_policy *p)
 {
     json_t *entry = json_object();
-    put_text(entry, "by", p->brake->name);
+    put_string(entry, "by", p->brake->name);
     json_object_set_new(entry, "since", instant_json(p->brake->since));
     json_object_set_new(entry, "until", p->brake->ends ? instant_json(p->brake->until) : json_null());
     return entry;
@@ -238,15 +238,15 @@ static json_t *value_json(const struct explain_value *v)
 static json_t *reason_json(const struct explain_line *l)
 {
     json_t *entry = json_object();
-    put_text(entry, "part", l->part);
-    put_text(entry, "text", l->reason);
+    put_string(entry, "part", l->part);
+    put_string(entry, "text", l->reason);
     return entry;
 }
 
 static json_t *waits_json(const struct explain_line *l)
 {
     json_t *entry = json_object(), *keys = json_array();
-    put_text(entry, "table", l->of_table);
+    put_string(entry, "table", l->of_table);
     put_integer(entry, "rows", l->total);
     for (size_t i = 0; i < l->n_keys; i++)
         json_array_append_new(keys, text_json(l->keys[i]));
@@ -259,11 +259,11 @@ static json_t *line_json(const struct explain_line *l)
     static const char *const verdicts[] = {
         [VERDICT_FALSE] = "does not match", [VERDICT_TRUE] = "matches", [VERDICT_UNKNOWN] = "unknown"};
     json_t *entry = json_object();
-    put_text(entry, "part", l->part);
+    put_string(entry, "part", l->part);
     put_integer(entry, "depth", l->depth);
-    put_text(entry, "demand", l->demand);
+    put_string(entry, "demand", l->demand);
     if (l->has_value) {
-        put_text(entry, "column", l->value.column);
+        put_string(entry, "column", l->value.column);
         json_object_set_new(entry, "value", value_json(&l->value));
     }
     if (l->has_at)
@@ -274,8 +274,8 @@ static json_t *line_json(const struct explain_line *l)
         json_object_set_new(entry, "rank", l->rank ? json_integer(l->rank) : json_null());
         put_integer(entry, "of", l->ranked);
     }
-    put_text(entry, "verdict", l->judged ? verdicts[l->verdict] : NULL);
-    put_text(entry, "said", l->said);
+    put_string(entry, "verdict", l->judged ? verdicts[l->verdict] : NULL);
+    put_string(entry, "said", l->said);
     json_object_set_new(entry, "keeps", json_boolean(l->reason != NULL));
     if (l->reason && l->later)
         json_object_set_new(entry, "due_at", instant_json(l->due_at));
@@ -293,9 +293,9 @@ static void put_explanation(json_t *to, const struct report *r)
         if (x->lines[i].reason)
             json_array_append_new(reasons, reason_json(&x->lines[i]));
     }
-    put_text(to, "table", x->table);
+    put_string(to, "table", x->table);
     json_object_set_new(to, "key", key);
-    put_text(to, "verdict", due_kind_name(x->kind));
+    put_string(to, "verdict", due_kind_name(x->kind));
     json_object_set_new(to, "due", json_boolean(x->kind == DUE_NOW));
     json_object_set_new(to, "due_at", x->kind == DUE_LATER ? instant_json(x->due_at) : json_null());
     json_object_set_new(to, "reasons", reasons);
@@ -309,13 +309,13 @@ static void put_explained(json_t *to, const struct report *r)
     const struct report_policy *p = r->n_policies ? &r->policies[0] : NULL;
     if (!p)
         return;
-    put_text(to, "policy", p->policy->name);
+    put_string(to, "policy", p->policy->name);
     json_object_set_new(to, "enabled", json_boolean(p->policy->enabled));
-    put_text(to, "outcome", r->explanation ? "explained" : outcome_name(p->kind));
+    put_string(to, "outcome", r->explanation ? "explained" : outcome_name(p->kind));
     if (r->explanation)
         put_explanation(to, r);
     else if (p->error && !r->error)
-        put_text(to, "error", p->error);
+        put_string(to, "error", p->error);
     put_remarks(to, r);
 }
 
@@ -331,11 +331,11 @@ static void put_findings(json_t *to, const struct report *r)
     for (size_t i = 0; i < r->findings.n; i++) {
         const struct finding *f = &r->findings.list[i];
         json_t *entry = json_object();
-        put_text(entry, "level", names[f->level]);
-        put_text(entry, "policy", f->policy);
+        put_string(entry, "level", names[f->level]);
+        put_string(entry, "policy", f->policy);
         put_place(entry, r, f->at);
-        put_text(entry, "what", f->what);
-        put_text(entry, "fix", f->fix ? f->fix : "");
+        put_string(entry, "what", f->what);
+        put_string(entry, "fix", f->fix ? f->fix : "");
         json_array_append_new(list, entry);
     }
     json_object_set_new(to, "findings", list);
@@ -355,16 +355,16 @@ static void put_draft(json_t *to, const struct report *r)
     for (size_t i = 0; i < r->n_drafted; i++) {
         const struct report_drafted *d = &r->drafted[i];
         json_t *entry = json_object();
-        put_text(entry, "table", d->table);
-        put_text(entry, "found", d->found);
-        put_text(entry, "policy", d->policy);
+        put_string(entry, "table", d->table);
+        put_string(entry, "found", d->found);
+        put_string(entry, "policy", d->policy);
         json_object_set_new(entry, "certain", json_boolean(d->certain));
         json_object_set_new(entry, "why", texts_json(d->why, d->n_why));
         json_object_set_new(entry, "decide", texts_json(d->decide, d->n_decide));
         json_array_append_new(list, entry);
     }
     json_object_set_new(to, "tables", list);
-    put_text(to, "draft", r->draft);
+    put_string(to, "draft", r->draft);
 }
 
 static void put_mistakes(json_t *to, const struct report *r)
@@ -376,7 +376,7 @@ static void put_mistakes(json_t *to, const struct report *r)
         put_place(entry, r, m->at);
         put_integer(entry, "line", m->at.line);
         put_integer(entry, "column", m->at.column);
-        put_text(entry, "text", m->text);
+        put_string(entry, "text", m->text);
         json_array_append_new(list, entry);
     }
     json_object_set_new(to, "mistakes", list);
@@ -423,12 +423,13 @@ static json_t *fact_json(const struct report_fact *f)
 void report_json(const struct report *r, FILE *out)
 {
     json_t *whole = json_object();
-    put_text(whole, "command", r->command);
-    if (r->kind == REPORT_PLAN || r->kind == REPORT_SWEEP || r->kind == REPORT_EXPLAIN)
+    put_string(whole, "command", r->command);
+    if (r->kind == REPORT_PLAN || r->kind == REPORT_SWEEP || r->kind == REPORT_EXPLAIN ||
+        r->kind == REPORT_STATUS || r->kind == REPORT_HISTORY)
         json_object_set_new(whole, "now", instant_json(r->now));
     put_integer(whole, "exit", r->exit);
     if (r->error)
-        put_text(whole, "error", r->error);
+        put_string(whole, "error", r->error);
     if (r->kind == REPORT_MISTAKES)
         put_mistakes(whole, r);
     else if (r->kind == REPORT_CHECK)
@@ -439,6 +440,12 @@ void report_json(const struct report *r, FILE *out)
         put_policies(whole, r);
     else if (r->kind == REPORT_EXPLAIN)
         put_explained(whole, r);
+    else if (r->kind == REPORT_STATUS)
+        put_status(whole, r);
+    else if (r->kind == REPORT_HISTORY)
+        put_history(whole, r);
+    if (r->kind == REPORT_STATUS || r->kind == REPORT_HISTORY)
+        put_remarks(whole, r);
     for (size_t i = 0; i < r->n_facts; i++)
         json_object_set_new(whole, r->facts[i].key, fact_json(&r->facts[i]));
     json_dumpf(whole, out, JSON_REAL_PRECISION(15));

@@ -33,7 +33,7 @@ void put_text(const struct screen *v, enum style style, const char *s, int at, i
 void put_remark(const struct screen *v, enum style style, const char *heading, const char *text);
 
 /* Grids: rows of aligned cells, with remarks between them. */
-enum { CELLS_MOST = 6 };
+enum { CELLS_MOST = 7 };
 struct grid_line {
     enum style style;
     const char *heading; /* set: a remark, not cells */
@@ -54,5 +54,7 @@ void grid_print(const struct screen *v, const struct grid *g);
 
 /* The parts of report_text that have a file of their own. */
 void show_explain(const struct screen *v, const struct report *r);
+void show_status(const struct screen *v, const struct report *r);
+void show_history(const struct screen *v, const struct report *r);
 
 #endif

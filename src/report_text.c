@@ -140,14 +140,23 @@ static int64_t policies_that(const struct report *r, enum outcome_kind kind)
 
 static const char *outcome_words(enum outcome_kind kind)
 {
-    return kind == OUTCOME_HELD ? "held elsewhere" : outcome_name(kind);
+    switch (kind) {
+    case OUTCOME_HELD:
+        return "held elsewhere";
+    case OUTCOME_BUDGET:
+        return "out of budget";
+    case OUTCOME_WINDOW:
+        return "out of its window";
+    default:
+        return outcome_name(kind);
+    }
 }
 
 /* ", 1 policy failed, 2 refused": what was not done as the contract says, or nothing. */
 static void add_troubles(const struct screen *v, const struct report *r, struct text *t)
 {
-    static const enum outcome_kind kinds[] = {OUTCOME_FAILED, OUTCOME_FUSE,    OUTCOME_REFUSED,
-                                              OUTCOME_PAUSED, OUTCOME_STOPPED, OUTCOME_HELD};
+    static const enum outcome_kind kinds[] = {OUTCOME_FAILED,  OUTCOME_FUSE, OUTCOME_REFUSED, OUTCOME_PAUSED,
+                                              OUTCOME_STOPPED, OUTCOME_HELD, OUTCOME_BUDGET,  OUTCOME_WINDOW};
     bool first = true;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         int64_t n = policies_that(r, kinds[i]);
@@ -205,7 +214,8 @@ static void sweep_policy(const struct screen *v, const struct report_policy *p, 
     static const enum style styles[] = {
         [OUTCOME_DONE] = BOLD,    [OUTCOME_FAILED] = RED,     [OUTCOME_REFUSED] = RED,
         [OUTCOME_DISABLED] = DIM, [OUTCOME_STOPPED] = YELLOW, [OUTCOME_PAUSED] = YELLOW,
-        [OUTCOME_FUSE] = RED,     [OUTCOME_HELD] = YELLOW};
+        [OUTCOME_FUSE] = RED,     [OUTCOME_HELD] = YELLOW,    [OUTCOME_BUDGET] = YELLOW,
+        [OUTCOME_WINDOW] = YELLOW};
     const char *note = sweep_note(v, p);
     bool ran = p->n_tables > 0;
     enum style style = p->kind != OUTCOME_DONE ? styles[p->kind]
@@ -381,6 +391,10 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
         fputs(r->draft, out);
     else if (r->kind == REPORT_EXPLAIN)
         show_explain(&v, r);
+    else if (r->kind == REPORT_STATUS)
+        show_status(&v, r);
+    else if (r->kind == REPORT_HISTORY)
+        show_history(&v, r);
     for (size_t i = 0; i < r->n_remarks; i++)
         put_text(&v, DIM, clean(&v, r->remarks[i]), 0, 0);
     if (r->error)

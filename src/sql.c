@@ -867,6 +867,21 @@ static void time_of_row(struct stmt *s, const struct dialect *d, const struct pl
         d->latest(s, THIS, p->times, p->n_times);
 }
 
+void sql_backlog(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
+{
+    struct writer w = writer_for(s, d, p);
+    add(s, "SELECT count(*), min(t) FROM (SELECT ");
+    time_of_row(s, d, p);
+    add(s, " AS t");
+    from(s, d, p->root.table, THIS);
+    add(s, "\nWHERE ");
+    expression(&w, THIS, p->due);
+    in_order(s, d, p);
+    add(s, "\nLIMIT ");
+    sql_bind_integer(s, d, most);
+    add(s, ") AS lapse_rows");
+}
+
 static void root_sets(struct writer *w, const struct plan *p)
 {
     struct stmt *s = w->s;

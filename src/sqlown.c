@@ -3,10 +3,10 @@
  *
  * Statements are written with words in braces, which become what the engine calls them: {lapse_fuse} a table
  * with its schema, {name} {count} {time} {text} types, {clock} the database's clock, {us until} a time as
- * microseconds, {1} the first argument, bound, {later 1} the clock and so many microseconds, {until 1} a bound
- * that an index serves and behind which no time up to those microseconds stands. Rows are
- * replaced by DELETE and INSERT, which every engine has; where two do that at once, one of them finds the
- * other's row and begins again. */
+ * microseconds, {1} the first argument, bound, {later 1} the clock and so many microseconds, {until 1} a
+ * bound that an index serves and behind which no time up to those microseconds stands. Rows are replaced by
+ * DELETE and INSERT, which every engine has; where two do that at once, one of them finds the other's row and
+ * begins again. */
 #include "sqlown_parts.h"
 
 #include <stdio.h>
@@ -64,10 +64,11 @@ static const struct own_step steps[] = {
         "    UNIQUE (scheduler, started_at, id),\n"
         "    UNIQUE (started_at, id)\n"
         ")"},
-    /* An instance may have any number of rows, so that a plain INSERT never fails on a repeat. The first index
-     * finds the rows of an instance, however long its id. The second answers what is due: rows that wait for a
-     * time of their own, for a retry or for somebody's help each stand apart from those that wait for the delay
-     * of their reason, and among these the earliest is the first. No watermark: a transaction may commit late. */
+    /* An instance may have any number of rows, so that a plain INSERT never fails on a repeat. The first
+     * index finds the rows of an instance, however long its id. The second answers what is due: rows that
+     * wait for a time of their own, for a retry or for somebody's help each stand apart from those that wait
+     * for the delay of their reason, and among these the earliest is the first. No watermark: a transaction
+     * may commit late. */
     {4, "CREATE TABLE {lapse_purge} (\n"
         "    id {number} NOT NULL PRIMARY KEY,\n"
         "    space {name} NOT NULL,\n"
@@ -168,8 +169,8 @@ static void add_instant(struct stmt *st, const struct dialect *d, const char *co
     d->time_value(st, "own", &t);
 }
 
-/* "CREATE INDEX name ON lapse_purge": the schema stands before the table, or, where there is a prefix instead,
- * before the index. */
+/* "CREATE INDEX name ON lapse_purge": the schema stands before the table, or, where there is a prefix
+ * instead, before the index. */
 static void add_index(struct stmt *st, const struct sql_store *s, const char *name)
 {
     const struct dialect *d = s->engine->dialect;
@@ -201,8 +202,8 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
     const struct dialect *d = s->engine->dialect;
     const struct {
         const char *word, *means;
-    } words[] = {{"name", d->own.name_type}, {"time", d->own.time_type}, {"text", d->own.text_type},
-                 {"count", "bigint"},        {"clock", d->own.clock},    {"clock_us", d->own.clock_us},
+    } words[] = {{"name", d->own.name_type},    {"time", d->own.time_type}, {"text", d->own.text_type},
+                 {"count", "bigint"},           {"clock", d->own.clock},    {"clock_us", d->own.clock_us},
                  {"number", d->own.number_type}};
     if (strncmp(word, "lapse_", 6) == 0)
         add_table(st, s, word);
@@ -251,7 +252,7 @@ void own_write(struct stmt *st, const struct sql_store *s, const char *sql, size
 }
 
 int own_run(struct sql_store *s, const char *sql, const struct own_arg *args, int64_t *ret_affected,
-               struct err *e)
+            struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     int64_t ignored;
@@ -259,8 +260,7 @@ int own_run(struct sql_store *s, const char *sql, const struct own_arg *args, in
     return s->engine->execute(s, &st, ret_affected ? ret_affected : &ignored, e);
 }
 
-int own_ask(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret,
-               struct err *e)
+int own_ask(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     own_write(&st, s, sql, strlen(sql), args);
@@ -508,8 +508,8 @@ static int run_step(struct sql_store *s, const struct own_step *step, struct err
             return -1;
     }
     const struct own_arg version = {ARG_COUNT, .number = step->version};
-    return own_run(s, "INSERT INTO {lapse_version} (version, installed_at) VALUES ({1}, {clock})", &version, NULL,
-               e);
+    return own_run(s, "INSERT INTO {lapse_version} (version, installed_at) VALUES ({1}, {clock})", &version,
+                   NULL, e);
 }
 
 /* CREATE SCHEMA asks for a right on the database even where the schema is there. */
@@ -526,7 +526,8 @@ static int make_schema(struct sql_store *s, struct err *e)
         return -1;
     if (found.n_rows)
         return 0;
-    if (own_run(s, "CREATE SCHEMA {schema}", NULL, NULL, e) < 0 || own_ask(s, has_schema, &schema, &made, e) < 0)
+    if (own_run(s, "CREATE SCHEMA {schema}", NULL, NULL, e) < 0 ||
+        own_ask(s, has_schema, &schema, &made, e) < 0)
         return -1;
     return made.n_rows ? 0 : err_set(e, ERR_USAGE, "own_schema: the name is too long for this database");
 }
@@ -686,7 +687,7 @@ static void grant_schema(const struct dialect *d, const char *role, const char *
 }
 
 static int print_grants(struct store *store, const char *role, const struct need *needs, size_t n,
-                        struct text *out, struct err *e)
+                        bool purges, struct text *out, struct err *e)
 {
     const struct dialect *d = of(store)->engine->dialect;
     const char *schema = store->own.schema;
@@ -702,6 +703,8 @@ static int print_grants(struct store *store, const char *role, const struct need
     }
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         const struct table t = {.schema = schema, .name = tables[i].name};
+        if (i == TABLE_PURGE && !purges)
+            continue;
         grant_table(d, role, &(struct need){.table = &t, .rights = tables[i].needs}, out);
     }
     for (size_t i = 0; i < n; i++)

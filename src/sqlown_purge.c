@@ -24,7 +24,8 @@ static struct own_arg count(int64_t number)
     return (struct own_arg){ARG_COUNT, .number = number};
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------------------
+ */
 
 #define COLUMNS                                                                                              \
     "own.id, own.space, own.instance, own.reason, {us scheduled_at}, {us purge_at}, {us retry_at}, "         \
@@ -112,12 +113,13 @@ static int pending(struct store *store, const char *space, int64_t most, int64_t
     return 0;
 }
 
-/* --- what there is --------------------------------------------------------------------------------------- */
+/* --- what there is ---------------------------------------------------------------------------------------
+ */
 
-/* Rows that wait for the delay of their reason. An index goes through them in this order, and each LIMIT 1 is one
- * look into it; `IS NULL` alone would not tell every engine that the order is the index's. */
-#define BY_DELAY "own.space = {1} AND own.parked_at IS NULL AND own.retry_at IS NULL AND own.purge_at IS NULL"
-#define IN_ORDER "ORDER BY own.space, own.parked_at, own.retry_at, own.purge_at, own.reason"
+/* Rows that wait for the delay of their reason. An index goes through them in this order, and each LIMIT 1 is
+ * one look into it; `IS NULL` alone would not tell every engine that the order is the index's. */
+#define BY_DELAY       "own.space = {1} AND own.parked_at IS NULL AND own.retry_at IS NULL AND own.purge_at IS NULL"
+#define IN_ORDER       "ORDER BY own.space, own.parked_at, own.retry_at, own.purge_at, own.reason"
 #define USABLE(column) "own." column " > {until 2} AND own." column " < {until 3}"
 
 /* The reasons, each found by looking behind the one before it, and the earliest row of each. */
@@ -128,18 +130,23 @@ static int pending(struct store *store, const char *space, int64_t most, int64_t
     " AND own.reason > lapse_reason.reason " IN_ORDER                                                        \
     " LIMIT 1) FROM lapse_reason WHERE lapse_reason.reason IS NOT NULL) "                                    \
     "SELECT lapse_reason.reason, (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY        \
-    " AND own.reason = lapse_reason.reason AND " USABLE("scheduled_at") " " IN_ORDER                         \
-    ", own.scheduled_at LIMIT 1) FROM lapse_reason WHERE lapse_reason.reason IS NOT NULL LIMIT {5}"
+    " AND own.reason = lapse_reason.reason AND " USABLE(                                                     \
+        "scheduled_at") " " IN_ORDER ", own.scheduled_at LIMIT 1) FROM lapse_reason WHERE "                  \
+                                     "lapse_reason.reason IS NOT NULL LIMIT {5}"
 
-static const char without_reason[] = "SELECT (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY
-                                     " AND own.reason IS NULL AND " USABLE("scheduled_at") " " IN_ORDER
-                                     ", own.scheduled_at LIMIT 1), "
-                                     "(SELECT {us purge_at} FROM {lapse_purge} AS own WHERE own.space = {1} "
-                                     "AND own.parked_at IS NULL AND own.retry_at IS NULL AND " USABLE("purge_at")
-                                     " ORDER BY own.space, own.parked_at, own.retry_at, own.purge_at LIMIT 1), "
-                                     "(SELECT {us retry_at} FROM {lapse_purge} AS own WHERE own.space = {1} "
-                                     "AND own.parked_at IS NULL AND " USABLE("retry_at")
-                                     " ORDER BY own.space, own.parked_at, own.retry_at LIMIT 1)";
+static const char without_reason[] =
+    "SELECT (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY
+    " AND own.reason IS NULL AND " USABLE(
+        "scheduled_at") " " IN_ORDER ", own.scheduled_at LIMIT 1), "
+                        "(SELECT {us purge_at} FROM {lapse_purge} AS own WHERE own.space = {1} "
+                        "AND own.parked_at IS NULL AND own.retry_at IS NULL AND " USABLE(
+                            "purge_at") " ORDER BY own.space, own.parked_at, own.retry_at, own.purge_at "
+                                        "LIMIT 1), "
+                                        "(SELECT {us retry_at} FROM {lapse_purge} AS own WHERE own.space = "
+                                        "{1} "
+                                        "AND own.parked_at IS NULL AND " USABLE(
+                                            "retry_at") " ORDER BY own.space, own.parked_at, own.retry_at "
+                                                        "LIMIT 1)";
 
 static void push_group(struct purge_groups *g, enum purge_wait wait, const struct value *reason,
                        const struct value *first)
@@ -186,13 +193,14 @@ static int spaces(struct store *store, struct purge_rows *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
     const struct own_arg args[] = {count(SPACES_MOST)};
-    if (own_look_up(of(store),
-                    "WITH RECURSIVE lapse_space(space) AS (SELECT * FROM (SELECT own.space FROM {lapse_purge} "
-                    "AS own ORDER BY own.space LIMIT 1) AS lapse_first UNION ALL "
-                    "SELECT (SELECT own.space FROM {lapse_purge} AS own WHERE own.space > lapse_space.space "
-                    "ORDER BY own.space LIMIT 1) FROM lapse_space WHERE lapse_space.space IS NOT NULL) "
-                    "SELECT space FROM lapse_space WHERE space IS NOT NULL LIMIT {1}",
-                    args, &found, e) < 0)
+    if (own_look_up(
+            of(store),
+            "WITH RECURSIVE lapse_space(space) AS (SELECT * FROM (SELECT own.space FROM {lapse_purge} "
+            "AS own ORDER BY own.space LIMIT 1) AS lapse_first UNION ALL "
+            "SELECT (SELECT own.space FROM {lapse_purge} AS own WHERE own.space > lapse_space.space "
+            "ORDER BY own.space LIMIT 1) FROM lapse_space WHERE lapse_space.space IS NOT NULL) "
+            "SELECT space FROM lapse_space WHERE space IS NOT NULL LIMIT {1}",
+            args, &found, e) < 0)
         return err_wrap(e, "reading lapse_purge");
     *ret = (struct purge_rows){.arena = arena_new(), .n = found.n_rows};
     ret->list = arena_alloc(ret->arena, (ret->n + 1) * sizeof(*ret->list));
@@ -201,19 +209,21 @@ static int spaces(struct store *store, struct purge_rows *ret, struct err *e)
     return 0;
 }
 
-/* --- by hand --------------------------------------------------------------------------------------------- */
+/* --- by hand ---------------------------------------------------------------------------------------------
+ */
 
 static int schedule(struct store *store, const char *space, const char *instance, const char *reason,
                     int64_t delay_us, bool *ret_new, struct err *e)
 {
     const struct own_arg args[] = {name(space), name(instance), name(reason), count(delay_us)};
-    struct own_change c = {delay_us < 0 ? "INSERT INTO {lapse_purge} (space, instance, reason) "
-                                          "SELECT {1}, {2}, {3} WHERE NOT EXISTS (SELECT 1 FROM {lapse_purge} "
-                                          "AS own WHERE own.space = {1} AND own.instance = {2})"
-                                        : "INSERT INTO {lapse_purge} (space, instance, reason, purge_at) "
-                                          "SELECT {1}, {2}, {3}, {later 4} WHERE NOT EXISTS "
-                                          "(SELECT 1 FROM {lapse_purge} AS own "
-                                          "WHERE own.space = {1} AND own.instance = {2})",
+    struct own_change c = {delay_us < 0
+                               ? "INSERT INTO {lapse_purge} (space, instance, reason) "
+                                 "SELECT {1}, {2}, {3} WHERE NOT EXISTS (SELECT 1 FROM {lapse_purge} "
+                                 "AS own WHERE own.space = {1} AND own.instance = {2})"
+                               : "INSERT INTO {lapse_purge} (space, instance, reason, purge_at) "
+                                 "SELECT {1}, {2}, {3}, {later 4} WHERE NOT EXISTS "
+                                 "(SELECT 1 FROM {lapse_purge} AS own "
+                                 "WHERE own.space = {1} AND own.instance = {2})",
                            args};
     if (own_change(of(store), &c, 1, e) < 0)
         return err_wrap(e, "scheduling the purge");
@@ -232,7 +242,8 @@ static int cancel(struct store *store, const char *space, const char *instance, 
     return 0;
 }
 
-/* --- sets of rows and instances -------------------------------------------------------------------------- */
+/* --- sets of rows and instances --------------------------------------------------------------------------
+ */
 
 /* What the sets of purges hold, as columns: their types decide how an engine reads them. */
 static const struct column instance_column = {.name = "instance", .sql_type = "text", .type = TYPE_TEXT};
@@ -281,7 +292,8 @@ static void add_in_set(struct stmt *st, const struct sql_store *s, const struct 
     s->engine->dialect->in_set(st, "own", &c, 1, set, &first, &c);
 }
 
-/* --- a batch --------------------------------------------------------------------------------------------- */
+/* --- a batch ---------------------------------------------------------------------------------------------
+ */
 
 static int begin(struct store *store, struct err *e)
 {
@@ -291,8 +303,9 @@ static int begin(struct store *store, struct err *e)
 }
 
 #define PICK(condition, order)                                                                               \
-    "SELECT " COLUMNS " FROM {lapse_purge} AS own WHERE own.space = {1} AND own.parked_at IS NULL AND "      \
-    condition " ORDER BY own.space, own.parked_at, own.retry_at" order " LIMIT {3}{lock}"
+    "SELECT " COLUMNS                                                                                        \
+    " FROM {lapse_purge} AS own WHERE own.space = {1} AND own.parked_at IS NULL AND " condition              \
+    " ORDER BY own.space, own.parked_at, own.retry_at" order " LIMIT {3}{lock}"
 #define UP_TO(column) "own." column " > {until 5} AND own." column " <= {until 2} AND {us " column "} <= {2}"
 
 static const char *picking(const struct purge_group *g)
@@ -400,7 +413,8 @@ static int family(struct store *store, const char *space, const struct purge_row
     return lock_rest(&sets, ret, e);
 }
 
-/* --- carrying out ---------------------------------------------------------------------------------------- */
+/* --- carrying out ----------------------------------------------------------------------------------------
+ */
 
 static int kept_by_hooks(const struct table *t, int64_t left, struct err *e)
 {
@@ -409,8 +423,8 @@ static int kept_by_hooks(const struct table *t, int64_t left, struct err *e)
                 : 0;
 }
 
-static int look_what_is_left(struct sql_store *s, const struct purge_plan *p, const struct erasing *x, int set,
-                             struct err *e)
+static int look_what_is_left(struct sql_store *s, const struct purge_plan *p, const struct erasing *x,
+                             int set, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     AUTO(rows_release) struct rows found = {0};
@@ -523,7 +537,8 @@ static int remove_rows(struct sets *sets, size_t at, const struct purge_cases *c
         return err_wrap(e, "removing purges");
     return removed == (int64_t)set->n_rows
                ? 0
-               : err_set(e, ERR_DATABASE, "rows of lapse_purge could not be deleted: a trigger or a rule kept them");
+               : err_set(e, ERR_DATABASE,
+                         "rows of lapse_purge could not be deleted: a trigger or a rule kept them");
 }
 
 static int park(struct sql_store *s, const struct purge_case *c, struct err *e)
@@ -535,8 +550,8 @@ static int park(struct sql_store *s, const struct purge_case *c, struct err *e)
                    args, NULL, e);
 }
 
-static int carry_out(struct store *store, const struct purge_plan *p, struct purge_cases *cases, int64_t *gone,
-                     struct err *e)
+static int carry_out(struct store *store, const struct purge_plan *p, struct purge_cases *cases,
+                     int64_t *gone, struct err *e)
 {
     struct sql_store *s = of(store);
     AUTO(sets_release) struct sets sets = {0};
@@ -552,16 +567,16 @@ static int carry_out(struct store *store, const struct purge_plan *p, struct pur
 static int failed(struct store *store, const struct purge_row *r, int64_t attempts, int64_t retry_us,
                   const char *why, struct err *e)
 {
-    const struct own_arg args[] = {count(r->id),           name(r->space), count(attempts), name(why),
-                                   count(r->scheduled.at), count(retry_us)};
-    struct own_change c = {retry_us < 0
-                               ? "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, retry_at = NULL, "
-                                 "parked_at = {clock} WHERE own.id = {1} AND own.space = {2} "
-                                 "AND {us scheduled_at} = {5}"
-                               : "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, "
-                                 "retry_at = {later 6} WHERE own.id = {1} AND own.space = {2} "
-                                 "AND {us scheduled_at} = {5}",
-                           args};
+    const struct own_arg args[] = {count(r->id), name(r->space),         count(attempts),
+                                   name(why),    count(r->scheduled.at), count(retry_us)};
+    struct own_change c = {
+        retry_us < 0 ? "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, retry_at = NULL, "
+                       "parked_at = {clock} WHERE own.id = {1} AND own.space = {2} "
+                       "AND {us scheduled_at} = {5}"
+                     : "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, "
+                       "retry_at = {later 6} WHERE own.id = {1} AND own.space = {2} "
+                       "AND {us scheduled_at} = {5}",
+        args};
     return own_change(of(store), &c, 1, e) < 0 ? err_wrap(e, "noting a failed purge") : 0;
 }
 

@@ -130,7 +130,36 @@ int sqlown_last_runs(struct store *store, bool daemon, struct run_rows *ret, str
     return 0;
 }
 
-/* Sums are read back as whole numbers on every engine. */
+static struct run_total *total_of(struct run_totals *all, const char *scheduler)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->list[i].scheduler, scheduler) == 0)
+            return &all->list[i];
+    return NULL;
+}
+
+static int read_errors(struct store *store, struct run_totals *all, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    if (own_look_up((struct sql_store *)store,
+                    "SELECT own.scheduler, own.error, {us started_at} FROM {lapse_run} AS own JOIN "
+                    "(SELECT scheduler AS whose, max(started_at) AS last FROM {lapse_run} "
+                    "WHERE error IS NOT NULL GROUP BY scheduler) AS newest "
+                    "ON own.scheduler = newest.whose AND own.started_at = newest.last "
+                    "WHERE own.error IS NOT NULL ORDER BY own.scheduler, own.id",
+                    NULL, &found, e) < 0)
+        return -1;
+    for (size_t i = 0; i < found.n_rows; i++) {
+        const struct value *v = rows_at(&found, i);
+        struct run_total *t = total_of(all, text_of(all->arena, &v[0]));
+        if (!t) /* it came after the sums were made */
+            continue;
+        t->error = text_of(all->arena, &v[1]);
+        t->error_at = own_number(&v[2]);
+    }
+    return 0;
+}
+
 int sqlown_run_totals(struct store *store, struct run_totals *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
@@ -139,14 +168,21 @@ int sqlown_run_totals(struct store *store, struct run_totals *ret, struct err *e
                     "min({us started_at}) FROM {lapse_run} AS own GROUP BY scheduler ORDER BY scheduler",
                     NULL, &found, e) < 0)
         return err_wrap(e, "reading lapse_run");
-    struct run_totals all = {.arena = arena_new(), .n = found.n_rows};
+    AUTO(run_totals_release) struct run_totals all = {.arena = arena_new(), .n = found.n_rows};
     all.list = arena_alloc(all.arena, (all.n + 1) * sizeof(*all.list));
     for (size_t i = 0; i < all.n; i++) {
         const struct value *v = rows_at(&found, i);
-        all.list[i] = (struct run_total){text_of(all.arena, &v[0]), own_number(&v[1]), own_number(&v[2]),
-                                         own_number(&v[3]),         own_number(&v[4]), own_number(&v[5]),
-                                         own_number(&v[6])};
+        all.list[i] = (struct run_total){.scheduler = text_of(all.arena, &v[0]),
+                                         .runs = own_number(&v[1]),
+                                         .rows = own_number(&v[2]),
+                                         .skipped = own_number(&v[3]),
+                                         .unknown = own_number(&v[4]),
+                                         .errors = own_number(&v[5]),
+                                         .since = own_number(&v[6])};
     }
+    if (read_errors(store, &all, e) < 0)
+        return err_wrap(e, "reading lapse_run");
     *ret = all;
+    all = (struct run_totals){0};
     return 0;
 }

@@ -637,6 +637,32 @@ int sqlstore_remaining(struct store *store, const struct plan *p, int64_t most, 
     return r;
 }
 
+/* The rows that were not read are younger: those that were came in the order of their time. */
+static bool oldest_first(const struct plan *p)
+{
+    return p->n_times == 1 && p->n_order && p->order[0] == p->times[0].column;
+}
+
+int sqlstore_backlog(struct store *store, const struct plan *p, int64_t most, int64_t timeout_us,
+                     struct backlog *ret, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    sql_backlog(&st, s->engine->dialect, p, most);
+    int r = s->engine->begin_read(s, timeout_us, e);
+    if (r == 0)
+        r = s->engine->query(s, &st, &found, e);
+    s->engine->rollback(s);
+    if (r < 0)
+        return -1;
+    const struct value *row = rows_at(&found, 0);
+    *ret = (struct backlog){.rows = number(&row[0])};
+    ret->has_oldest = row[1].kind != VALUE_NULL && (ret->rows < most || oldest_first(p));
+    ret->oldest = ret->has_oldest ? number(&row[1]) : 0;
+    return 0;
+}
+
 static void read_counts(const struct plan *p, const struct value *row, struct due *ret)
 {
     for (size_t i = 0; i < p->n_slots; i++)

@@ -59,6 +59,8 @@ int sqlstore_look_begin(struct store *s, int64_t statement_timeout_us, struct er
 void sqlstore_look_end(struct store *s);
 int sqlstore_size(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
 int sqlstore_remaining(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
+int sqlstore_backlog(struct store *s, const struct plan *p, int64_t most, int64_t timeout_us,
+                     struct backlog *ret, struct err *e);
 int sqlstore_judge_row(struct store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
                        struct err *e);
 void sqlstore_explain(struct store *s, const struct plan *p, struct text *out);
@@ -83,7 +85,7 @@ extern const struct keyed_ops sqlkeyed;  /* sqlstore_keyed.c */
     .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
     .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
     .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
-    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .own = &sqlown,                  \
-    .purges = &sqlpurges, .keyed = &sqlkeyed
+    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .backlog = sqlstore_backlog,             \
+    .own = &sqlown, .purges = &sqlpurges, .keyed = &sqlkeyed
 
 #endif

@@ -24,15 +24,17 @@ void keyed_keys_release(struct keyed_keys *k)
     *k = (struct keyed_keys){0};
 }
 
-/* --- the table ------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------------------
+ */
 
 static int not_such_a_table(const struct keyed *k, const char *name, const char *why, struct err *e)
 {
     (void)k;
-    return err_set(e, ERR_FINDINGS,
-                   "%s: %s; it is made by CREATE TABLE %s (instance text NOT NULL, key text NOT NULL, value %s, "
-                   "PRIMARY KEY (instance, key))",
-                   name, why, name, "text");
+    return err_set(
+        e, ERR_FINDINGS,
+        "%s: %s; it is made by CREATE TABLE %s (instance text NOT NULL, key text NOT NULL, value %s, "
+        "PRIMARY KEY (instance, key))",
+        name, why, name, "text");
 }
 
 static int look_at_table(struct keyed *k, const char *name, struct err *e)
@@ -71,9 +73,11 @@ static int find(struct store *store, const char *name, const char *instance, str
     return 0;
 }
 
-/* --- statements ------------------------------------------------------------------------------------------ */
+/* --- statements ------------------------------------------------------------------------------------------
+ */
 
-static void bind(struct stmt *st, const struct dialect *d, const struct column *c, const void *bytes, size_t len)
+static void bind(struct stmt *st, const struct dialect *d, const struct column *c, const void *bytes,
+                 size_t len)
 {
     if (!st->arena)
         st->arena = arena_new();
@@ -132,7 +136,8 @@ static int run_alone(struct sql_store *s, const struct stmt *st, struct err *e)
     return finish(s, r, e);
 }
 
-/* --- values ---------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------------------
+ */
 
 static int digit(char c)
 {
@@ -179,12 +184,13 @@ static int get(struct store *store, const struct keyed *k, const char *key, void
         return -1;
     bool there = found.n_rows > 0 && rows_at(&found, 0)->kind != VALUE_NULL;
     *ret_len = 0;
-    *ret_value = there ? copy_value(rows_at(&found, 0), d->hex_blobs && k->value->type == TYPE_BLOB, ret_len)
-                       : NULL;
+    *ret_value =
+        there ? copy_value(rows_at(&found, 0), d->hex_blobs && k->value->type == TYPE_BLOB, ret_len) : NULL;
     return 0;
 }
 
-/* --- writing --------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------------------
+ */
 
 static int put_one(struct sql_store *s, const struct keyed *k, const struct keyed_pair *p, struct err *e)
 {

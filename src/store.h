@@ -54,6 +54,13 @@ struct due {
 void due_init(struct due *d, const struct plan *p);
 void due_release(struct due *d);
 
+/* What waits to be swept, looked at so that it costs little. */
+struct backlog {
+    int64_t rows;    /* due now, `most` at most: then it means "at least" */
+    bool has_oldest; /* false: none is due, age plays no part, or it would have to read on to know */
+    instant oldest;  /* the bound's (latest) time of the oldest of them */
+};
+
 /* Values of an integer or text time column as they are, from a bounded sample. */
 struct time_sample {
     int64_t n;                                       /* not NULL */
@@ -141,6 +148,8 @@ struct store_ops {
 
     /* Facts of the tables named; a table that does not exist is simply not in them. */
     int (*inspect)(struct store *s, const struct table_names *names, struct facts **ret, struct err *e);
+    /* A number that is another after any change of the schema; -1: the engine has none. */
+    int (*schema_stamp)(struct store *s, int64_t *ret, struct err *e);
     /* Every ordinary table of the database that is not the engine's own, "schema.table", for coverage. */
     int (*list_tables)(struct store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                        struct err *e);
@@ -169,6 +178,10 @@ struct store_ops {
     int (*size)(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
     /* How many due rows there are, counting at most `most` (they may be locked by others). */
     int (*remaining)(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
+    /* The same with the oldest of them, in one reading of no more than so many due rows and no longer than
+     * that. */
+    int (*backlog)(struct store *s, const struct plan *p, int64_t most, int64_t timeout_us,
+                   struct backlog *ret, struct err *e);
     /* One consistent look at one row, in a transaction that cannot write. */
     int (*judge_row)(struct store *s, const struct plan *p, const struct inquiry *q, struct answer *ret,
                      struct err *e);

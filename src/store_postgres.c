@@ -20,7 +20,8 @@ struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
     PGconn *conn;
     bool reading;
-    bool marked; /* the savepoint exists */
+    bool marked;               /* the savepoint exists */
+    int64_t stamp, stamped_us; /* of the schema, and when it was asked for; 0: not on this connection */
 };
 
 static struct postgres *of_sql(struct sql_store *s)
@@ -616,6 +617,7 @@ static int postgres_reconnect(struct store *s, struct err *e)
 {
     struct postgres *p = of_store(s);
     p->marked = false;
+    p->stamped_us = 0;
     PQreset(p->conn);
     return check_connection(p->conn, e);
 }
@@ -644,6 +646,42 @@ static int postgres_inspect(struct store *s, const struct table_names *names, st
     return result;
 }
 
+/* Every row of the catalog that says something of a table, by the transaction that wrote it; what temporary
+ * tables come and go with is nobody's business. Asked now and then only. What facts depend on besides (roles,
+ * the data) ages. */
+static int postgres_schema_stamp(struct store *s, int64_t *ret, struct err *e)
+{
+    enum { STAMP_LASTS_US = 10 * US_PER_S, FACTS_LAST_S = 600 };
+    static const char sql[] =
+        "WITH c AS (SELECT oid, xmin FROM pg_catalog.pg_class WHERE oid >= 16384 AND relpersistence <> 't' "
+        "           AND relkind <> 't') "
+        "SELECT COALESCE(sum(pg_catalog.hashtext(w)::bigint), 0)::bigint FROM ("
+        " SELECT 'c' || oid || ' ' || xmin FROM c UNION ALL"
+        " SELECT 'a' || attrelid || ' ' || attnum || ' ' || a.xmin"
+        "   FROM pg_catalog.pg_attribute a JOIN c ON c.oid = attrelid WHERE attnum > 0 UNION ALL"
+        " SELECT 'k' || k.oid || ' ' || k.xmin FROM pg_catalog.pg_constraint k JOIN c ON c.oid = conrelid "
+        "UNION ALL"
+        " SELECT 'i' || indexrelid || ' ' || i.xmin FROM pg_catalog.pg_index i JOIN c ON c.oid = indexrelid "
+        "UNION ALL"
+        " SELECT 't' || t.oid || ' ' || t.xmin FROM pg_catalog.pg_trigger t JOIN c ON c.oid = tgrelid UNION "
+        "ALL"
+        " SELECT 'p' || oid || ' ' || xmin FROM pg_catalog.pg_policy UNION ALL"
+        " SELECT 'e' || oid || ' ' || xmin FROM pg_catalog.pg_enum) AS x(w)";
+    struct postgres *p = of_store(s);
+    int64_t now = when_monotonic_us();
+    if (!p->stamped_us || now - p->stamped_us >= STAMP_LASTS_US) {
+        if (may_ask(p, e) < 0)
+            return -1;
+        AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
+        if (!succeeded(r))
+            return fail(p, r, e);
+        p->stamp = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+        p->stamped_us = now;
+    }
+    *ret = (p->stamp ^ now / (FACTS_LAST_S * US_PER_S)) & INT64_MAX;
+    return 0;
+}
+
 static int postgres_list_tables(struct store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                                 struct err *e)
 {
@@ -662,6 +700,7 @@ const struct store_ops store_postgres = {
     .reconnect = postgres_reconnect,
     .now = postgres_now,
     .inspect = postgres_inspect,
+    .schema_stamp = postgres_schema_stamp,
     .list_tables = postgres_list_tables,
     SQLSTORE_VERBS,
 };

@@ -729,6 +729,18 @@ static int now(struct store *s, instant *ret, struct err *e)
     return 0;
 }
 
+static int schema_stamp(struct store *s, int64_t *ret, struct err *e)
+{
+    struct sqlite_store *q = of_store(s);
+    AUTO(finalize_p) sqlite3_stmt *st = NULL;
+    AUTO(rows_release) struct rows found = {0};
+    q->statement_timeout_us = 0;
+    if (still_open(q, e) || prepare(q, "PRAGMA main.schema_version", &st, e) || run(q, st, &found, e))
+        return -1;
+    *ret = found.n_rows ? rows_at(&found, 0)->integer : -1;
+    return 0;
+}
+
 static const struct engine engine = {
     .dialect = &dialect_sqlite,
     .query = query,
@@ -751,6 +763,7 @@ const struct store_ops store_sqlite = {
     .reconnect = reconnect,
     .now = now,
     .inspect = sqlite_inspect,
+    .schema_stamp = schema_stamp,
     .list_tables = sqlite_list_tables,
     SQLSTORE_VERBS,
 };

@@ -28,8 +28,8 @@
 #include "retry.h"
 
 enum {
-    TRIES = 8,       /* of one transaction before it is split */
-    TRIES_SPLIT = 2, /* … once it is being split */
+    TRIES = 8,            /* of one transaction before it is split */
+    TRIES_SPLIT = 2,      /* … once it is being split */
     LOCKED_MOST = 5,      /* rows in a row that a lock kept: then it is no row's lock, but the table's */
     LEFT_MOST = 1000,     /* how far rows that stayed are counted */
     LOOKS_AFTER_LOSS = 4, /* at rows that the session of a broken connection may still hold */
@@ -56,6 +56,7 @@ struct run {
     int64_t most_gone;      /* rows of its own table that the run may delete */
     int64_t looked_for_own; /* when lapse's own tables were last looked for */
     int64_t started, batch_started;
+    bool said_begins;
     bool turned;             /* a batch went by, with or without rows */
     enum err_kind used_up;   /* ERR_BUDGET, ERR_WINDOW: no further batch */
     const char *used_up_why; /* "budget.rows" */
@@ -412,6 +413,13 @@ static void report_progress(struct run *r)
         r->options->progress(r->options->context, r->plan, r->out);
 }
 
+static void say_begins(struct run *r)
+{
+    if (r->options->begins && !r->said_begins)
+        r->options->begins(r->options->context, r->plan);
+    r->said_begins = true;
+}
+
 /* Makes sure that there are finds to take, if the plan works with them. 0: there is nothing more; -1: failed.
  */
 static int look_around(struct run *r, struct err *e)
@@ -459,6 +467,7 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
     *ret_more = found > 0;
     if (found <= 0)
         return found;
+    say_begins(r);
     if (ops->begin(r->store, r->plan, e) < 0 || no_brake(r, e) < 0 || take(r, 0, s, e) < 0 ||
         within_budget(r, s, 0, e) < 0 || within_limits(r, s->gone[r->plan->root.slot], e) < 0 ||
         (s->picked && (pass_fence(r, e) < 0 || ops->commit(r->store, e) < 0))) {
@@ -556,6 +565,7 @@ static void all_in_one(struct run *r)
         cursor_release(&r->cursor);
         forget_finds(r);
         r->most = r->batch;
+        say_begins(r);
         if (ops->begin(r->store, r->plan, &e) == 0 && slices_of_all(r, &all, &e) == 0 &&
             pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
             add_counts(r->plan, r->out->gone, r->out->detached, &all);

@@ -49,6 +49,8 @@ void outcome_release(struct outcome *o);
 struct sweep_options {
     /* Asked before every batch and while waiting; true: stop. May be NULL. */
     bool (*stop)(void *context);
+    /* Once, before the first transaction that may delete something; none is open. May be NULL. */
+    void (*begins)(void *context, const struct plan *p);
     /* After every batch. May be NULL. */
     void (*progress)(void *context, const struct plan *p, const struct outcome *so_far);
     void *context;

@@ -271,7 +271,8 @@ static void policy_failed(struct looking *k, const struct report_policy *p)
 
 static bool says_nothing(const struct report_policy *p)
 {
-    return p->kind == OUTCOME_STOPPED || p->kind == OUTCOME_PAUSED || p->kind == OUTCOME_HELD;
+    return p->kind == OUTCOME_STOPPED || p->kind == OUTCOME_PAUSED || p->kind == OUTCOME_HELD ||
+           p->kind == OUTCOME_WINDOW;
 }
 
 static void look_at_policy(struct looking *k, const struct report_policy *p)

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""The documents are true: every example of the guide runs and prints what the page says, the reference is what the
-program prints, the man page knows every command and option, the demo runs and prints what the README shows.
+"""The documents are true: every example of a page runs and prints what the page says, the reference is what the
+program prints, the man page knows every command and option, the demo runs and prints what the README shows, the tables of
+metrics and log events are those of the program.
 
-    test_docs.py --write     writes what the examples and the demo really print into the pages; also docs/reference.md
+    test_docs.py --write [PAGE…]     writes what the examples and the demo really print into the pages; also docs/reference.md and
+                             the tables
 """
-import os
+import json
 import re
 import sqlite3
 import subprocess
@@ -13,25 +15,23 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from harness import ROOT, _environment, program
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent)]
+from daemon import Daemon
+from harness import ROOT, Sqlite, _environment, program
+from terminal import Terminal
 
 GUIDE = ROOT / "docs" / "guide.md"
+RUNNING = ROOT / "docs" / "running.md"
+PURGES = ROOT / "docs" / "purges.md"
+PAGES = (GUIDE, RUNNING, PURGES)
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 
 
 def run(command, folder):
-    """A shell line in which `lapse` is the program; what it prints, or else what it says on standard error."""
-    bin = Path(folder) / "bin"
-    bin.mkdir(exist_ok=True)
-    if not (bin / "lapse").exists():
-        (bin / "lapse").symlink_to(program())
-    env = _environment({"PATH": f"{bin}:{os.environ['PATH']}"})
-    p = subprocess.run(["sh", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=60)
-    return (p.stdout or p.stderr).decode()
+    """One shell line, in a terminal of its own."""
+    return Terminal(folder).run(command)
 
 
 def commands(text):
@@ -41,19 +41,32 @@ def commands(text):
 
 
 def examples(text):
-    """Runs the page: yields each console block's position, its text, and what it should be."""
+    """Runs the page: yields each console block's position, its text, and what it should be. A page with a daemon gets a
+    port of its own; one that speaks of postgresql, a server."""
     with tempfile.TemporaryDirectory(prefix="lapse-docs-") as folder:
-        for block in BLOCK.finditer(text):
-            language, name, body = block.groups()
-            if language == "sql" and name == "run":
-                db = sqlite3.connect(Path(folder) / "app.db")
-                db.executescript(body)
-                db.close()
-            elif language == "yaml" and name:
-                (Path(folder) / name).write_text(body)
-            elif language == "console":
-                real = "".join(f"$ {c}\n{run(c, folder)}" for c, _ in commands(body))
-                yield block, body, real
+        terminal = Terminal(folder)
+        if re.search(r"^\$ systemctl .* postgresql", text, re.M):
+            terminal.server()
+        try:
+            for block in BLOCK.finditer(text):
+                language, name, body = block.groups()
+                if language == "sql" and name == "run":
+                    db = sqlite3.connect(Path(folder) / "app.db")
+                    db.executescript(body)
+                    db.close()
+                elif language == "yaml" and name:
+                    (Path(folder) / name).write_text(terminal.contract(body) if "\n$ lapse run" in text else body)
+                elif language == "console":
+                    yield block, body, "".join(f"$ {c}\n{one(terminal, c, said)}" for c, said in commands(body))
+        finally:
+            terminal.close()
+
+
+def one(terminal, command, said):
+    """What a command prints; what threads log side by side may come in any order."""
+    real = terminal.run(command, said)
+    same = terminal.jobs and sorted(steady(said).splitlines()) == sorted(steady(real).splitlines())
+    return said if same else real
 
 
 def steady(text, dates=False):
@@ -62,9 +75,17 @@ def steady(text, dates=False):
     year = r"\d{4}" if dates else r"20(?:2[5-9]|[3-9]\d)"
     text = re.sub(year + r"-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?", "WHEN", text)
     text = re.sub(r"\b1[7-9]\d{8}(?:\d{3})?\b", "WHEN", text) if dates else text      # seconds, ms since 1970
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
     text = re.sub(r"(\d+m )?<?\d[\d.,]*(ms|s)\b", "TIME", text)
     text = re.sub(r"\d[\d,]* rows/s", "RATE", text)
     text = re.sub(r"\"duration_ms\": [\d.]+", "TIME", text)
+    text = re.sub(r"\b[\w.-]+:\d+:[0-9a-f]{8}\b", "OWNER", text)                       # a process
+    text = re.sub(r"\"duration\": ?[\d.]+", "TIME", text)
+    text = re.sub(r"\bin (\d+[dhm] )?\d+[hm]$", "in TIME", text, flags=re.M)              # the next run, …
+    text = re.sub(r"\b\d+m ago\b", "TIME ago", text)                                     # … the last
+    text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
+    text = re.sub(r"\b\d+ ticks? failed", "TICKS failed", text)
+    text = re.sub(r"(_sum\S* |_timestamp_seconds\S* )[\d.]+", r"\1NUMBER", text)
     return re.sub(r"[ \t]+", " ", text)
 
 
@@ -83,31 +104,150 @@ def readme_transcript(text):
     return re.search(r"^```text\n(.*?)^```$", text, re.M | re.S)
 
 
-def write():
-    text, shift = GUIDE.read_text(), 0
-    for block, said, real in examples(GUIDE.read_text()):
+# --- tables of the program's own
+
+def metrics_table():
+    """From src/meter.c, which is also what /metrics says."""
+    text = joined((ROOT / "src" / "meter.c").read_text())
+    rows = re.findall(r'\[METRIC_\w+\] = \{"(\w+)",\s*(COUNTER|GAUGE|HISTOGRAM),\s*\{([^}]*)\},[^"]*"([^"]*)"\}', text)
+    return table(("metric", "type", "labels", "meaning"),
+                 [(f"`{name}`", kind.lower(), ", ".join(f"`{x}`" for x in re.findall(r'"(\w+)"', labels)), help)
+                  for name, kind, labels, help in rows])
+
+
+def events_table():
+    text = joined((ROOT / "src" / "event.c").read_text())
+    rows = re.findall(r'\[EVENT_\w+\] = \{"(\w+)",\s*LEVEL_(\w+),\s*(true|false),\s*(?:true|false),\s*"([^"]*)"\}', text)
+    return table(("event", "level", "said when"),
+                 [(f"`{'<scheduler>' if of == 'true' else 'lapse'}.{word}`", level.lower(), help)
+                  for word, level, of, help in rows])
+
+
+def joined(text):
+    """Texts that C joins."""
+    return re.sub(r'"\s*\n\s*"', "", text)
+
+
+def table(head, rows):
+    lines = [f"| {' | '.join(line)} |" for line in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]) + "\n"
+
+
+TABLES = {"metrics": metrics_table, "events": events_table}
+
+
+def place(page, name):
+    """Where a table stands in a page."""
+    return re.search(rf"(?<=<!-- {name}: written by make docs -->\n)(.*?)(?=^<!-- end -->)", page, re.M | re.S)
+
+
+# --- writing
+
+def write_page(page):
+    text, shift = page.read_text(), 0
+    for block, said, real in examples(page.read_text()):
         if steady(said) != steady(real):
             start, end = block.start(3) + shift, block.end(3) + shift
             text = text[:start] + real + text[end:]
             shift += len(real) - len(said)
-    GUIDE.write_text(text)
+    page.write_text(text)
+
+
+def write(*names):
+    for page in PAGES:
+        if not names or page.stem in names:
+            write_page(page)
+    running = RUNNING.read_text()
+    for name, make in TABLES.items():
+        at = place(running, name)
+        running = running[:at.start()] + make() + running[at.end():]
+    RUNNING.write_text(running)
     with tempfile.TemporaryDirectory() as folder:
         REFERENCE.write_text(run("lapse keys", folder))
+    if names:
+        return
     readme, shown = README.read_text(), demo()
     said = readme_transcript(readme)
     if steady(said[1], dates=True) != steady(shown, dates=True):
         README.write_text(readme[:said.start(1)] + shown + readme[said.end(1):])
 
 
+# --- the alert rules, as Prometheus itself judges them: what fires each, and the nearest that does not
+
+MINUTES = 240
+ALERTS = {
+    "LapseDown": ('up{job="lapse"}', "0x240", "1x240"),
+    "LapseTickErrors": ('lifecycle_tick_errors_total{scheduler="s"}', "0+1x240", "7x240"),
+    "LapseNoSuccess": ('lapse_last_success_timestamp_seconds{scheduler="s"}', "0x240", "0+60x240"),
+    "LapseLate": ('lapse_next_tick_timestamp_seconds{scheduler="s"}', "0x240", "600+60x240"),
+    "LapseNothingGoes": ('lapse_oldest_due_age_seconds{scheduler="s",table="t"}', "604800+60x240", "604800+30x240"),
+    "LapseBacklog": ('lapse_due_rows{scheduler="s",table="t"}', "10000x240", "10000x150 0x2 10000x90"),
+    "LapseRowsSkipped": ('lapse_rows_skipped_total{scheduler="s",table="t",reason="refused"}', "0+1x240", "3x240"),
+}
+
+
+def alert_tests():
+    """A file for promtool test rules, which is JSON, and so YAML."""
+    tests = []
+    for alert, (series, fires, quiet) in ALERTS.items():
+        labels = dict(re.findall(r'(\w+)="(\w+)"', series))
+        for values, expected in ((fires, [{"exp_labels": labels}]), (quiet, [])):
+            tests.append({"interval": "1m", "input_series": [{"series": series, "values": values}],
+                          "alert_rule_test": [{"eval_time": f"{MINUTES}m", "alertname": alert, "exp_alerts": expected}]})
+    return json.dumps({"rule_files": ["alerts.yml"], "evaluation_interval": "1m", "tests": tests})
+
+
 class Documents(unittest.TestCase):
     maxDiff = None
 
-    def test_the_guide_prints_what_it_says(self):
+    def prints_what_it_says(self, page, least):
         found = 0
-        for _, said, real in examples(GUIDE.read_text()):
+        for _, said, real in examples(page.read_text()):
             found += 1
-            self.assertEqual(steady(said), steady(real), "docs/guide.md (tests/docs/test_docs.py --write updates it)")
-        self.assertGreater(found, 5)
+            self.assertEqual(steady(said), steady(real), f"{page.name} (make docs updates it)")
+        self.assertGreaterEqual(found, least)
+
+    def test_the_guide_prints_what_it_says(self):
+        self.prints_what_it_says(GUIDE, 20)
+
+    def test_the_page_on_running_prints_what_it_says(self):
+        self.prints_what_it_says(RUNNING, 5)
+
+    def test_the_page_on_purges_prints_what_it_says(self):
+        self.prints_what_it_says(PURGES, 1)
+
+    def test_the_tables_are_the_program_s(self):
+        for name, make in TABLES.items():
+            self.assertEqual(place(RUNNING.read_text(), name)[0], make(), f"the {name} of docs/running.md (make docs)")
+        header = (ROOT / "src" / "meter.h").read_text(), (ROOT / "src" / "event.h").read_text()
+        self.assertEqual(metrics_table().count("\n") - 2, len(re.findall(r"^    METRIC_\w+,", header[0], re.M)))
+        self.assertEqual(events_table().count("\n") - 2, len(re.findall(r"^    EVENT_\w+,", header[1], re.M)))
+
+    def test_the_alerts_fire_when_they_should(self):
+        blocks = {name: body for language, name, body in BLOCK.findall(RUNNING.read_text()) if language == "yaml"}
+        self.assertEqual(set(re.findall(r"- alert: (\w+)", blocks["alerts.yml"])), set(ALERTS))
+        self.assertLessEqual(set(re.findall(r"\b(?:lapse|lifecycle)_\w+", blocks["alerts.yml"])),
+                             set(re.findall(r"\| `(\w+)` \|", metrics_table())))
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "alerts.yml").write_text(blocks["alerts.yml"])
+            (Path(folder) / "test.yml").write_text(alert_tests())
+            done = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_table_of_metrics_is_what_is_served(self):
+        """Name, type, words and labels of all that a running daemon shows."""
+        db, page = Sqlite(), place(RUNNING.read_text(), "metrics")[0]
+        db.script("create table t (id integer primary key, at_ms integer); create index t_at on t (at_ms)")
+        with Daemon(db, "schedulers: { a: { every: 1h, exclusive: true } }\n"
+                        "policies: { t: { table: t, expires: at_ms } }", "--install") as d:
+            d.wait_for("lifecycle_pruned")
+            text = d.metrics_text()
+        helps, types = (dict(re.findall(rf"^# {word} (\w+) (.*)$", text, re.M)) for word in ("HELP", "TYPE"))
+        self.assertGreater(len(helps), 8)
+        for name, words in helps.items():
+            labels = re.search(rf"^{name}(?:_bucket)?\{{(.*)\}} ", text, re.M)[1]
+            labels = ", ".join(f"`{x}`" for x in re.findall(r'(\w+)="', labels) if x != "le")
+            self.assertIn(f"| `{name}` | {types[name]} | {labels} | {words} |", page)
 
     def test_the_demo_prints_what_the_readme_shows(self):
         shown = demo()
@@ -175,5 +315,5 @@ def version():
         return run("lapse --version", folder).split()[1]
 
 
-if __name__ == "__main__" and sys.argv[1:] == ["--write"]:
-    write()
+if __name__ == "__main__" and sys.argv[1:2] == ["--write"]:
+    write(*sys.argv[2:])

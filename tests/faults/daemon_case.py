@@ -75,14 +75,16 @@ class InTrouble(Case):
         eventually(lambda: self.errors(d, scheduler) >= was + n, 30,
                    words=lambda: f"errors counted: {was}, then {self.errors(d, scheduler)}\n{d}")
 
-    def said_once(self, d, *words, scheduler="main", policy=None, after=0, failing=True):
+    def said_once(self, d, *words, scheduler="main", policy=None, after=0, failing=True, most=1):
         """One line says what is wrong, however many ticks fail so. Returns it."""
         fields = {} if policy is None else {"policy": policy}
         line = d.wait_for(f"{scheduler}.lifecycle_tick_failed", after=after, **fields)
         if failing:
             self.some_more_ticks(d, scheduler=scheduler)
         lines = d.said(f"{scheduler}.lifecycle_tick_failed", after=after, **fields)
-        self.assertEqual(len(lines), 1, d)
+        # a server that goes down says so itself before nobody answers any more: another error, said once as well
+        self.assertEqual(len(lines), len({x["error"] for x in lines}), d)
+        self.assertLessEqual(len(lines), most, d)
         self.assertIn(line["level"], ("warn", "error"))
         for w in words:
             self.assertIn(w.lower(), line["error"].lower(), d)
@@ -94,5 +96,5 @@ class InTrouble(Case):
         was = self.errors(d, scheduler)
         time.sleep(1)
         self.assertEqual(self.errors(d, scheduler), was, f"no more errors\n{d}")
-        self.assertEqual(d.http("/readyz")[0], 200, d)
+        eventually(d.ready, 5, words=lambda: f"{d.http('/readyz')}\n{d}")
         return line

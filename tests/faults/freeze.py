@@ -3,6 +3,15 @@ import contextlib
 import signal
 import sqlite3
 import time
+from pathlib import Path
+
+
+def frozen(p):
+    """Stops it; returns when every thread of it stands still."""
+    p.signal(signal.SIGSTOP)
+    tasks = Path(f"/proc/{p.pid}/task")
+    while p.running() and any("\nState:\tT" not in (t / "status").read_text() for t in tasks.iterdir()):
+        time.sleep(0.001)
 
 
 def between_batches(case, p):
@@ -14,14 +23,14 @@ def between_batches(case, p):
                 c.execute("begin immediate")
                 break
         time.sleep(0.1)
-        p.signal(signal.SIGSTOP)
+        frozen(p)
         c.execute("rollback")
 
 
 def in_a_batch(case, p):
     with contextlib.closing(sqlite3.connect(case.db.path, timeout=0.05, isolation_level=None)) as c:
         while True:
-            p.signal(signal.SIGSTOP)
+            frozen(p)
             case.assertTrue(p.running(), p)
             try:
                 c.execute("begin immediate")

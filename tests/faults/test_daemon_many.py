@@ -166,9 +166,9 @@ class Exclusive(Many):
         time.sleep(0.5)
         b = self.daemon(self.contract)
         b.wait_for("lease_held_elsewhere")
-        a.signal(signal.SIGSTOP)
+        freeze.frozen(a)
         b.wait_for("lease_taken", 15)
-        b.signal(signal.SIGSTOP)        # so that only the woken one could delete
+        freeze.frozen(b)        # so that only the woken one could delete
         time.sleep(0.1)
         self.db.execute("update lapse_lease set expires_at = " + (
             "now() + interval '1 h'" if self.on_postgres else "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')"))
@@ -201,13 +201,13 @@ class FrozenInABatch(Many, PostgresTest):
             batch.append(s.sql)
             if box and not frozen and self.armed and wanted(s, batch):
                 frozen.append(s)
-                box[0].signal(signal.SIGSTOP)
+                freeze.frozen(box[0])
                 time.sleep(LEASE_MS / 1000 + 0.3)
                 other = self.daemon(self.contract)
                 other.wait_for("lease_taken", 15)
                 self.swept(other)
                 eventually(lambda: self.counted(other)[0] + self.gone_before == self.total, 10)
-                other.signal(signal.SIGSTOP)
+                freeze.frozen(other)
                 self.db.execute("update lapse_lease set expires_at = now() + interval '1 h'")
                 self.fresh = self.fill(10)      # also ten that are due, and whose business it is not
                 self.others = other
@@ -277,7 +277,7 @@ class FrozenAtWork(Many, SqliteTest):
         freeze.between_batches(self, a)
         b.wait_for("lease_taken", 20)
         self.swept(b)
-        b.signal(signal.SIGSTOP)
+        freeze.frozen(b)
         self.db.execute("update lapse_lease set expires_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')")
         due = self.fill(20)
         a.signal(signal.SIGCONT)

@@ -575,6 +575,19 @@ class Signals(Case):
         c.rollback()
         self.assertEqual(self.ids("job"), self.ids("step"))
 
+    def test_one_request_that_arrives_twice(self):
+        """timeout(1) signals its child and then the group that the child is in."""
+        c = self.in_the_way()
+        p = Lapse.start(self.db, contract(1000, ", timeouts: {lock: 100ms}"), "sweep", "--json", "--now", NOW)
+        time.sleep(0.8)
+        p.signal(signal.SIGTERM)
+        time.sleep(0.01)
+        p.signal(signal.SIGTERM)
+        r = p.wait(5)
+        c.rollback()
+        self.assertEqual(r.code, 6, r)
+        self.assertEqual(len(self.ids("job")), self.ROWS)
+
     def test_while_it_waits_for_a_lock(self):
         """The pauses between tries end when it is asked to stop."""
         c = self.in_the_way()

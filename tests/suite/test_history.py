@@ -46,7 +46,7 @@ class History(Case):
     def as_of_version(self, version):
         """Tables as an earlier program made them."""
         self.install()
-        self.given(f"drop table lapse_run; delete from lapse_version where version > {version}")
+        self.given(f"drop table lapse_run; drop table lapse_purge; delete from lapse_version where version > {version}")
         if version < 2:
             self.given("drop table lapse_lease")
 
@@ -185,7 +185,7 @@ class Versions(History):
             self.lapse(ONE, "resume", "s", code=0)
             self.sweep(ONE.replace("table: s", "table: u"))
             self.assertEqual([r[2] for r in self.runs()], ["done"])
-            self.given("drop table lapse_fuse; drop table lapse_pause; drop table lapse_lease; drop table lapse_run; "
+            self.given("drop table lapse_fuse; drop table lapse_pause; drop table lapse_lease; drop table lapse_run; drop table lapse_purge; "
                        "drop table lapse_version")
 
     def test_newer_tables_are_refused(self):

@@ -1,5 +1,6 @@
 """lapse contract: the operators' page, from the contract alone."""
 import html.parser
+import json
 import re
 import unittest
 
@@ -303,10 +304,22 @@ class Page(unittest.TestCase):
         text = self.page(OPERATIONAL, "--html")
         p = parsed(text)
         self.assertEqual(p.wrong, [])
-        table = rows(self.page(OPERATIONAL), "Contract")
-        self.assertEqual([[re.sub(r"\W", "", c) for c in r] for r in p.rows[1:]],
+        head = ["Table", "Bounding mechanism", "Prune trigger", "Safety invariant", "Observability"]
+        page = self.page(OPERATIONAL)
+        table = [head, *rows(page, "Contract"), head, *rows(page, "Lapse's own tables")]
+        self.assertEqual([[re.sub(r"\W", "", c) for c in r] for r in p.rows],
                          [[re.sub(r"\W", "", c) for c in r] for r in table])
-        self.assertEqual(p.rows[0], ["Table", "Bounding mechanism", "Prune trigger", "Safety invariant", "Observability"])
+
+    def test_lapse_s_own_tables(self):
+        contract = "store: sqlite:x\nown_schema: upkeep\npolicies: {s: {table: s, expires: at_ms}}"
+        (table, bound, trigger, invariant, _), = rows(self.page(contract), "Lapse's own tables")
+        self.assertEqual(table, "`upkeep.lapse_run` (policy `lapse.run`)")
+        self.assertIn("0 after 30 minutes; any other value after 7 days", bound)
+        self.assertIn("the newest row per `scheduler` and `source`", bound)
+        self.assertIn("Scheduler `lapse`, every 10 minutes, not at start", trigger)
+        own = json.loads(self.page(contract, "--json"))["own"]
+        self.assertEqual([p["policy"] for p in own["policies"]], ["lapse.run"])
+        self.assertEqual([s["scheduler"] for s in own["schedulers"]], ["lapse"])
 
     def test_html_needs_nothing_else(self):
         text = self.page(EXAMPLE, "--html")

@@ -61,6 +61,7 @@ class Busy(Case):
                 while not stop:
                     d.http(path, timeout=60)
 
+            eventually(lambda: d.metric("lifecycle_tick_errors_total", "gone") > 3, 60, words=lambda: str(d))
             asking = [pool.submit(scrape, p) for p in ("/metrics", "/readyz", "/api/status")]
             try:
                 for turn in range(rounds):

@@ -53,6 +53,10 @@ static const struct {
      "1:1 the file is empty"},
     {"# nothing\n",
      "1:1 the file is empty"},
+    {"store: sqlite:a.db\nschedulers: { lapse: { every: 1m } }\npolicies: { lapse.x: { table: t, expires: e } }\n",
+     "2:15 'lapse' is the scheduler of lapse's own tables: name this one otherwise\n"
+     "3:13 'lapse.x': names that begin with 'lapse.' are those of the policies on lapse's own tables: name this one "
+     "otherwise"},
     {"5\n",
      "1:1 a contract is a map with keys like 'store' and 'policies'"},
     {"[]\n",
@@ -1106,6 +1110,31 @@ static void test_keys_are_documented(void **state)
     }
 }
 
+/* What bounds lapse's own tables is a contract like any other, of the same store. */
+static void test_own_tables(void **state)
+{
+    (void)state;
+    AUTO(contract_free_p)
+    struct contract *c = good("own_schema: upkeep\nserve: { listen: 127.0.0.1:1 }\n" GOOD);
+    const struct contract *own = c->own;
+    assert_non_null(own);
+    assert_null(own->own);
+    assert_ptr_equal(own->store, c->store);
+    assert_string_equal(own->own_schema, "upkeep");
+    assert_string_equal(own->listen, "127.0.0.1:1");
+    assert_int_equal(own->n_schedulers, 1);
+    assert_string_equal(own->schedulers[0].name, OWN_SCHEDULER);
+    assert_false(own->schedulers[0].run_on_start);
+    assert_int_equal(own->schedulers[0].every.us, 600 * US_PER_S);
+    assert_int_equal(own->n_policies, 1);
+    const struct policy *p = &own->policies[0];
+    assert_string_equal(p->name, "lapse.run");
+    assert_string_equal(p->table.schema.text, "upkeep");
+    assert_string_equal(p->table.table.text, "lapse_run");
+    assert_int_equal(p->n_not_yet, 0);
+    assert_null(contract_policy(c, "lapse.run"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1128,6 +1157,7 @@ int main(void)
         cmocka_unit_test(test_mistake_in_alias),
         cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_keys_are_documented),
+        cmocka_unit_test(test_own_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,6 +310,32 @@ static void test_what_went_is_said_though_the_tick_broke(void **state)
          "2026-11-16 12:00:00Z info  statestore.lifecycle_pruned  1 row: presence_entries 1\n");
 }
 
+static void test_a_budget_used_up(void **state)
+{
+    (void)state;
+    struct report *r = a_report(REPORT_SWEEP);
+    with(r, &presence, OUTCOME_BUDGET, 0, 5);
+    with(r, &inbox, OUTCOME_WINDOW, 0, 0);
+    with(r, &inbox_failed, OUTCOME_BUDGET, 0, 1);
+    says(
+        r,
+        HEAD("info", "lifecycle_pruned") "\"6 rows: presence_entries 5, channel_inbox 1\"," AT
+                                         ",\"presence_entries\":5,\"channel_inbox\":1}\n" HEAD(
+                                             "warn",
+                                             "lifecycle_prune_budget_exhausted") "\"the budget of this "
+                                                                                 "tick was used up, the "
+                                                                                 "next one goes on: "
+                                                                                 "presence, "
+                                                                                 "inbox.failed\"," AT
+                                                                                 ",\"policies\":["
+                                                                                 "\"presence\",\"inbox."
+                                                                                 "failed\"]}\n",
+        "2026-11-16 12:00:00Z info  statestore.lifecycle_pruned  6 rows: presence_entries 5, channel_inbox "
+        "1\n"
+        "2026-11-16 12:00:00Z warn  statestore.lifecycle_prune_budget_exhausted  the budget of this tick was "
+        "used up, the next one goes on: presence, inbox.failed\n");
+}
+
 static void test_observed(void **state)
 {
     (void)state;
@@ -373,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_nothing_went),
         cmocka_unit_test(test_a_tick_that_was_anothers_says_nothing),
         cmocka_unit_test(test_what_went_is_said_though_the_tick_broke),
+        cmocka_unit_test(test_a_budget_used_up),
         cmocka_unit_test(test_observed),
         cmocka_unit_test(test_labels_that_are_no_good_keys),
         cmocka_unit_test(test_many_labels),

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <unistd.h>
+#include <stdio.h>
 
 #include <string.h>
 
@@ -66,6 +68,21 @@ static void releasing_nothing_is_fine(void **state)
     assert_true(!b.arena && !b.n);
 }
 
+static void every_process_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    char one[200], other[200], small[8];
+    unsigned random;
+    long pid;
+    own_process(one, sizeof(one));
+    own_process(other, sizeof(other));
+    assert_string_not_equal(one, other);
+    assert_int_equal(sscanf(strchr(one, ':'), ":%ld:%8x", &pid, &random), 2);
+    assert_int_equal(pid, getpid());
+    own_process(small, sizeof(small));
+    assert_true(strlen(small) < sizeof(small));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +90,7 @@ int main(void)
         cmocka_unit_test(names_are_policies_and_schedulers),
         cmocka_unit_test(it_says_how_to_release_it),
         cmocka_unit_test(releasing_nothing_is_fine),
+        cmocka_unit_test(every_process_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

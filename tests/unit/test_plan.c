@@ -1116,6 +1116,27 @@ static void an_unknown_zone_is_a_finding(void **state)
     assert_int_equal(w->findings.list[0].at.line, 3);
 }
 
+/* The policy's own rows by its label, also those that go along; others by their table, as it was first
+ * written. */
+static void labels_are_the_contract_s_words(void **state)
+{
+    struct world *w = *state;
+    struct plan *p =
+        make_plan(w,
+                  AT ", label: work, with: [{ ref: STEP(job_id), with: [part(step_id), jobs(parent_id)] "
+                     "}, jobs(parent_id), log(job_id)]",
+                  NOW);
+    AUTO(text_release) struct text labels = {0}, dependents = {0};
+    for (size_t i = 0; i < p->n_slots; i++)
+        text_addf(&labels, "%s%s", i ? " " : "", plan_label(p, i, w->arena));
+    size_t n;
+    const char **list = policy_dependents(w->arena, p->policy, &n);
+    for (size_t i = 0; i < n; i++)
+        text_addf(&dependents, "%s%s", i ? " " : "", list[i]);
+    assert_string_equal(text_str(&dependents), "STEP part log");
+    assert_string_equal(text_str(&labels), "part STEP log work");
+}
+
 static void the_tables_to_inspect_are_all_that_are_named(void **state)
 {
     struct world *w = *state;
@@ -1168,6 +1189,7 @@ int main(void)
         TEST(what_differs_is_never_compared),
         TEST(saying_it_twice_is_harmless),
         TEST(an_unknown_zone_is_a_finding),
+        TEST(labels_are_the_contract_s_words),
         TEST(the_tables_to_inspect_are_all_that_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

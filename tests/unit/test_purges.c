@@ -26,8 +26,12 @@ static struct purge_time at(int64_t s)
 /* Scheduled so many seconds before now. */
 static struct purge_row row(int64_t id, const char *instance, const char *reason, int64_t ago)
 {
-    return (struct purge_row){.id = id, .space = "job", .instance = text(instance), .reason = reason,
-                              .scheduled = at(-ago), .locked = true};
+    return (struct purge_row){.id = id,
+                              .space = "job",
+                              .instance = text(instance),
+                              .reason = reason,
+                              .scheduled = at(-ago),
+                              .locked = true};
 }
 
 static struct purge_cases judge(const struct purge_space *s, struct purge_rows *rows,
@@ -216,11 +220,16 @@ static void a_plan(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(due_exactly_at_its_time), TEST(the_first_decides),
-        TEST(times_of_their_own),      TEST(reasons_outside_only),
-        TEST(what_others_hold_stays),  TEST(instances_are_told_apart_by_bytes),
-        TEST(ids_come_back_the_same),  TEST(pauses_grow),
-        TEST(the_line),                TEST(a_plan),
+        TEST(due_exactly_at_its_time),
+        TEST(the_first_decides),
+        TEST(times_of_their_own),
+        TEST(reasons_outside_only),
+        TEST(what_others_hold_stays),
+        TEST(instances_are_told_apart_by_bytes),
+        TEST(ids_come_back_the_same),
+        TEST(pauses_grow),
+        TEST(the_line),
+        TEST(a_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

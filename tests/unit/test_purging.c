@@ -197,8 +197,12 @@ static void a_broken_table_fails_the_space(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(all_that_is_due_goes), TEST(when_the_next_is_due),           TEST(it_stops_when_asked),
-        TEST(a_brake_stops_it),     TEST(one_that_is_refused_is_put_off), TEST(reasons_that_do_not_count),
+        TEST(all_that_is_due_goes),
+        TEST(when_the_next_is_due),
+        TEST(it_stops_when_asked),
+        TEST(a_brake_stops_it),
+        TEST(one_that_is_refused_is_put_off),
+        TEST(reasons_that_do_not_count),
         TEST(a_broken_table_fails_the_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "report.h"
+#include "report_status.h"
 
 static const instant NOW = INT64_C(1718452800000000); /* 2024-06-15T12:00:00Z */
 
@@ -457,6 +457,92 @@ static void wide_names(void **state)
     report_free(r);
 }
 
+/* --- status and history ----------------------------------------------------------------------------- */
+
+static const struct scheduler often = {.name = "often", .every = {SPAN_TIME, 60 * US_PER_S}, .enabled = true},
+                              alone = {.name = "alone", .enabled = true, .exclusive = true};
+#define AT (INT64_C(1800000000) * US_PER_S) /* 2027-01-15 08:00:00 */
+static struct run_row runs[] = {
+    {"b", "often", "daemon", "web:1:x", AT - 30 * US_PER_S, true, AT - 28 * US_PER_S, "failed", 1234, 1, 2, 3,
+     1, "no \033way", "{\"a\":1234}"},
+    {"a", "often", "sweep", "web:2:y", AT - 90 * US_PER_S, false, 0, "running", 0, 0, 0, 0, 0, NULL, "x"},
+};
+
+static void history_text_and_json(void **state)
+{
+    (void)state;
+    struct report *r = report_new(REPORT_HISTORY, "history");
+    const struct run_rows all = {NULL, runs, 2}, none_yet = {0};
+    r->now = AT;
+    r->runs = &all;
+    shows(r, "started (UTC)        scheduler  by      outcome  rows gone  time\n"
+             "2027-01-15 07:59:30  often      daemon  failed       1,234  2.0s\n"
+             "  skipped: 1 row\n"
+             "  unknown: 2 rows in commits whose outcome is not known\n"
+             "  why: no \\x1bway\n"
+             "2027-01-15 07:58:30  often      sweep   running          0\n"
+             "  since: 1m 30s ago, by web:2:y\n"
+             "\n"
+             "1,234 rows gone in 2 runs\n");
+    json_t *j = json_of(r), *list = json_object_get(j, "runs"), *first = json_array_get(list, 0);
+    assert_int_equal(json_array_size(list), 2);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(first, "counts"), "a")), 1234);
+    assert_string_equal(json_string_value(json_object_get(first, "started")), "2027-01-15T07:59:30Z");
+    assert_true(json_is_null(json_object_get(json_array_get(list, 1), "ended")));
+    assert_int_equal(json_object_size(json_object_get(json_array_get(list, 1), "counts")), 0);
+    json_decref(j);
+    r->runs = &none_yet;
+    shows(r, "nothing has run yet\n");
+    report_free(r);
+}
+
+static void status_text(void **state)
+{
+    (void)state;
+    struct report *r = report_new(REPORT_STATUS, "status");
+    const struct lease_row lease = {3, "web:1:x", true, AT + 20 * US_PER_S};
+    const struct brake brake = {"often", false, 0, AT - US_PER_S};
+    struct status_fuse fuse = {"p", {.there = true, .rows = 10, .most = 5, .tripped_at = AT}};
+    struct status_scheduler list[] = {
+        {.scheduler = &often,
+         .ticks = "every 1m",
+         .last = &runs[0],
+         .daemon = &runs[0],
+         .next = AT - 10 * US_PER_S,
+         .late_us = 5 * 60 * US_PER_S,
+         .brakes = &brake,
+         .n_brakes = 1,
+         .fuses = &fuse,
+         .n_fuses = 1,
+         .total = {"often", 2, 1300, 1, 2, 1, AT - 90 * US_PER_S, "boo", AT - US_PER_S}},
+        {.scheduler = &alone, .ticks = "cron @daily", .lease = &lease, .next = NEVER}};
+    const struct status s = {list, 2};
+    r->now = AT;
+    r->status = &s;
+    shows(r, "scheduler  ticks        last run  outcome  rows gone  next\n"
+             "often      every 1m     30s ago   failed       1,234  overdue\n"
+             "  last: 2027-01-15 07:59:30 UTC by daemon, web:1:x, took 2.0s, 1 row skipped, 2 rows not known "
+             "to be gone\n"
+             "  late: by 5m: is lapse run running?\n"
+             "  brake: paused since 2027-01-15 07:59:59 UTC by a brake on 'often' (lapse resume often)\n"
+             "  fuse: that of 'p' tripped at 2027-01-15 08:00:00 UTC: 10 rows or more would have gone, and a "
+             "run may "
+             "delete 5 (lapse ack p)\n"
+             "  total: 1,300 rows gone in 2 runs since 2027-01-15 07:58:30 UTC, 1 error\n"
+             "  last error, 1.0s ago: boo\n"
+             "alone      cron @daily  never     -                -  with lapse run\n"
+             "  never: no lapse run has ticked it yet\n"
+             "  lease: held by web:1:x until 2027-01-15 08:00:20 UTC\n"
+             "\n"
+             "1,300 rows gone in the history that is kept; 1 scheduler is late\n");
+    json_t *j = json_of(r), *one_of = json_array_get(json_object_get(j, "schedulers"), 1);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(one_of, "lease"), "owner")),
+                        "web:1:x");
+    assert_true(json_is_null(json_object_get(one_of, "next")));
+    json_decref(j);
+    report_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +562,8 @@ int main(void)
         cmocka_unit_test(whole_error),
         cmocka_unit_test(odd_bytes),
         cmocka_unit_test(wide_names),
+        cmocka_unit_test(history_text_and_json),
+        cmocka_unit_test(status_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@
 #include "store_sqlite.h"
 
 static const struct column text_key = {.name = "id", .sql_type = "text", .type = TYPE_TEXT};
-static const struct column folded = {.name = "id", .sql_type = "text", .type = TYPE_TEXT, .collation = "nocase"};
+static const struct column folded = {
+    .name = "id", .sql_type = "text", .type = TYPE_TEXT, .collation = "nocase"};
 static const struct table jobs = {.schema = "s", .name = "jobs"}, plain = {.name = "jobs"};
 
 static void is(void (*write)(struct stmt *, const struct dialect *, instant, const struct erasing *, int),
@@ -22,12 +23,14 @@ static void rows_say_whose_they_were(void **state)
     (void)state;
     const struct erasing x = {.table = &jobs, .column = &text_key};
     is(sql_erase, &dialect_postgres, &x,
-       "DELETE FROM \"s\".\"jobs\" AS this WHERE this.\"id\" = ANY($1::text[]) RETURNING CAST(\"id\" AS text)");
+       "DELETE FROM \"s\".\"jobs\" AS this WHERE this.\"id\" = ANY($1::text[]) RETURNING CAST(\"id\" AS "
+       "text)");
     const struct erasing y = {.table = &plain, .column = &text_key};
     is(sql_erase, &dialect_sqlite, &y,
        "DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_2)");
     is(sql_erase_count, &dialect_sqlite, &y,
-       "SELECT CAST(\"id\" AS TEXT), count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM "
+       "SELECT CAST(\"id\" AS TEXT), count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 "
+       "FROM "
        "temp.lapse_set_2) GROUP BY this.\"id\"");
 }
 
@@ -39,7 +42,8 @@ static void texts_are_compared_as_bytes(void **state)
        "SELECT count(*) FROM \"s\".\"jobs\" AS this WHERE this.\"id\" = ANY($1::text[]) AND "
        "this.\"id\"::text COLLATE \"C\" = ANY($2::text[])");
     is(sql_erase_left, &dialect_sqlite, &y,
-       "SELECT count(*) FROM main.\"jobs\" AS this WHERE (this.\"id\" IN (SELECT c0 FROM temp.lapse_set_2) AND "
+       "SELECT count(*) FROM main.\"jobs\" AS this WHERE (this.\"id\" IN (SELECT c0 FROM temp.lapse_set_2) "
+       "AND "
        "this.\"id\" COLLATE \"BINARY\" IN (SELECT c0 FROM temp.lapse_set_2))");
 }
 

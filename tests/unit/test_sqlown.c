@@ -342,6 +342,8 @@ static void the_newest_first(void **state)
     assert_string_equal(ids(&daemon, buf), "c a");
     assert_int_equal(own_of(f)->run_totals(f->store, &totals, &e), 0);
     assert_int_equal(totals.n, 3);
+    assert_true(totals.list[0].rows == 0 &&
+                totals.list[2].rows == 2); /* a writing changes its own row alone */
     assert_string_equal(totals.list[1].scheduler, "x");
     assert_true(totals.list[1].runs == 3 && totals.list[1].rows == 3 && totals.list[1].errors == 12);
     assert_true(totals.list[1].since == 4 * US_PER_S + 999999);
@@ -381,7 +383,7 @@ static void what_is_printed_is_what_is_missing(void **state)
     install(f);
     own_of(f)->print(f->store, &after);
     assert_string_equal(text_str(&after), "");
-    assert_int_equal(own_of(f)->print_grants(f->store, "r", NULL, 0, &after, &e), -1);
+    assert_int_equal(own_of(f)->print_grants(f->store, "r", NULL, 0, false, &after, &e), -1);
     assert_int_equal(e.kind, ERR_USAGE);
 }
 

@@ -79,7 +79,7 @@ static struct outcome run(struct file *f, const char *keys, struct watch *w)
     struct sweep_options options = {0};
     struct outcome out;
     if (w)
-        options = (struct sweep_options){stop, progress, w};
+        options = (struct sweep_options){.stop = stop, .progress = progress, .context = w};
     outcome_init(&out, p.plan);
     sweep_run(f->store, p.plan, &options, &out);
     return out;

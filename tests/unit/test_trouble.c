@@ -215,7 +215,7 @@ static void test_different_errors_are_said_once_each(void **state)
 static void test_outcomes_that_say_nothing(void **state)
 {
     (void)state;
-    static const enum outcome_kind kinds[] = {OUTCOME_STOPPED, OUTCOME_PAUSED, OUTCOME_HELD};
+    static const enum outcome_kind kinds[] = {OUTCOME_STOPPED, OUTCOME_PAUSED, OUTCOME_HELD, OUTCOME_WINDOW};
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         struct troubles *t = troubles_new("main");
         struct said s = from(START);

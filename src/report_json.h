@@ -1,0 +1,16 @@
+/* What the files that show reports to machines share. Private to report. */
+#ifndef LAPSE_REPORT_JSON_H
+#define LAPSE_REPORT_JSON_H
+
+#include "report.h"
+
+struct json_t;                                                      /* jansson's */
+void put_string(struct json_t *to, const char *key, const char *s); /* any bytes; NULL is null */
+void put_integer(struct json_t *to, const char *key, int64_t n);
+struct json_t *instant_json(instant at);
+
+/* The parts of report_json that have a file of their own. */
+void put_status(struct json_t *to, const struct report *r);
+void put_history(struct json_t *to, const struct report *r);
+
+#endif
