@@ -132,7 +132,7 @@ static int pending(struct store *store, const char *space, int64_t most, int64_t
     "SELECT lapse_reason.reason, (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY        \
     " AND own.reason = lapse_reason.reason AND " USABLE(                                                     \
         "scheduled_at") " " IN_ORDER ", own.scheduled_at LIMIT 1) FROM lapse_reason WHERE "                  \
-                                     "lapse_reason.reason IS NOT NULL LIMIT {5}"
+                        "lapse_reason.reason IS NOT NULL LIMIT {5}"
 
 static const char without_reason[] =
     "SELECT (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY

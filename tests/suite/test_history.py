@@ -180,7 +180,7 @@ class Versions(History):
             self.as_of_version(version)
             self.lapse(ONE, "pause", "s", code=0)
             r = self.lapse(ONE, "install", "--json", code=0)
-            self.assertEqual((r.json["from"], r.json["version"]), (version, 3))
+            self.assertEqual((r.json["from"], r.json["version"]), (version, 4))
             self.assertEqual(self.db.rows("select name from lapse_pause"), [("s",)])
             self.lapse(ONE, "resume", "s", code=0)
             self.sweep(ONE.replace("table: s", "table: u"))
@@ -190,10 +190,10 @@ class Versions(History):
 
     def test_newer_tables_are_refused(self):
         self.install()
-        self.given("insert into lapse_version select 4, max(installed_at) from lapse_version")
+        self.given("insert into lapse_version select 5, max(installed_at) from lapse_version")
         with self.untouched():
             for command in ("sweep", "install"):
-                self.assertIn("version 4", self.lapse(ONE, command, code=2).err)
+                self.assertIn("version 5", self.lapse(ONE, command, code=2).err)
 
 
 @every_engine
