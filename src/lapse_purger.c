@@ -61,7 +61,8 @@ int64_t purger_pending(struct purger *p, const struct purge_space *s, int64_t mo
     struct err e = ERR_INIT;
     int64_t n;
     const char *fix;
-    if (!p->store || *purging_obstacle(p->store, &fix) ||
+    AUTO(text_release) struct text why = {0};
+    if (!p->store || purging_obstacle(p->store, &why, &fix) ||
         p->store->ops->purges->pending(p->store, s->name, most, &n, &e) < 0)
         return -1;
     return n;
@@ -152,12 +153,14 @@ static int be_ready(struct purger *p, struct purger_turn *t, struct err *e)
             return -1;
         p->looked_us = now_us;
     }
-    const char *obstacle = purging_obstacle(p->store, &t->fix);
-    if (!*obstacle)
+    AUTO(text_release) struct text why = {0};
+    const char *fix;
+    if (!purging_obstacle(p->store, &why, &fix))
         return 0;
+    t->fix = fix;
     p->looked_us = 0;
     t->wait_us = REFUSED_US;
-    return err_set(e, ERR_FINDINGS, "purges: %s", obstacle);
+    return err_set(e, ERR_FINDINGS, "purges: %s", text_str(&why));
 }
 
 static bool lost_database(const struct err *e)

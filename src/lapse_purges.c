@@ -95,8 +95,9 @@ static int need_text(const char *what, const char *text, struct err *e)
 
 static int need_tables(struct work *w, struct err *e)
 {
-    const char *fix, *obstacle = purging_obstacle(w->store, &fix);
-    return *obstacle ? err_set(e, ERR_USAGE, "%s: %s", obstacle, fix) : 0;
+    const char *fix;
+    AUTO(text_release) struct text why = {0};
+    return purging_obstacle(w->store, &why, &fix) ? err_set(e, ERR_USAGE, "%s: %s", text_str(&why), fix) : 0;
 }
 
 /* The space, and the tables; -1: e says why not. */
@@ -486,14 +487,17 @@ static int due(struct work *w, struct err *e)
 int work_check_purges(struct work *w, struct err *e)
 {
     struct findings *f = &w->report->findings;
-    const char *fix, *obstacle = purging_obstacle(w->store, &fix);
+    const char *fix;
+    AUTO(text_release) struct text why = {0};
+    bool obstacle = purging_obstacle(w->store, &why, &fix);
     for (size_t i = 0; i < w->contract->n_purges; i++) {
         AUTO(facts_free_p) struct facts *facts = NULL;
         AUTO(purge_plan_free_p) struct purge_plan *plan = NULL;
         const struct purge_space *s = &w->contract->purges[i];
-        if (*obstacle && i == 0)
-            findings_add(f, FINDING_ERROR, purge_finding_name(f->arena, s), s->at, fix,
-                         "purges need lapse's own tables: %s", obstacle);
+        if (obstacle && i == 0)
+            findings_add(f, w->store->own.lacks_purges[0] ? FINDING_ERROR : FINDING_WARNING,
+                         purge_finding_name(f->arena, s), s->at, fix, "nothing can be purged yet: %s",
+                         text_str(&why));
         if (check_purge(s, w->store, w->now, true, f, &plan, &facts, e) < 0)
             return err_wrap(e, "purges '%s'", s->name);
     }

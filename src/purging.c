@@ -58,15 +58,19 @@ static void batch_release(struct batch *b)
     mem_free_p(&b->gone_by);
 }
 
-const char *purging_obstacle(const struct store *s, const char **ret_fix)
+bool purging_obstacle(const struct store *s, struct text *why, const char **ret_fix)
 {
+    size_t before = why->len;
     *ret_fix = "run lapse install";
     if (!s->own.version)
-        return "lapse's own tables are not installed";
-    if (s->own.version < OWN_SINCE_PURGES)
-        return "lapse's own tables are of an earlier version, which has no purges";
-    *ret_fix = "'lapse install --grants ROLE' prints what is needed";
-    return s->own.lacks_purges;
+        text_add(why, "lapse's own tables are not installed");
+    else if (s->own.version < OWN_SINCE_PURGES)
+        text_add(why, "lapse's own tables are of an earlier version, which has no purges");
+    else if (s->own.lacks_purges[0]) {
+        *ret_fix = "'lapse install --grants ROLE' prints what is needed";
+        text_addf(why, "this user has no right to %s", s->own.lacks_purges);
+    }
+    return why->len > before;
 }
 
 /* --- what is due -----------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ int purging_look(struct store *s, const struct purge_space *space, instant now, 
 void purging_run(struct store *s, const struct purge_plan *p, const struct purge_groups *groups, instant now,
                  const struct purging_options *o, struct purging_outcome *ret);
 
-/* Why purges cannot be had here, and what to do; "": they can. own->look has been called. */
-const char *purging_obstacle(const struct store *s, const char **ret_fix);
+/* Whether purges cannot be had here: why is appended, and what to do. own->look has been called. */
+bool purging_obstacle(const struct store *s, struct text *why, const char **ret_fix);
 
 #endif
