@@ -36,8 +36,8 @@ static void on_executed(void *context, const struct purge_done *done)
     event_text(ev, "instance", done->instance->text ? done->instance->text : "");
     event_text(ev, "reason", done->reason);
     event_number(ev, "rows", done->rows);
+    meter_add(w->daemon->meter, METRIC_PURGES, labels, 1); /* who reads the line finds it counted */
     daemon_say(w->daemon, ev);
-    meter_add(w->daemon->meter, METRIC_PURGES, labels, 1);
 }
 
 /* --- what goes wrong ---------------------------------------------------------------------------------------

@@ -225,6 +225,24 @@ static int not_taken(struct work *w, const struct purge_space *s, const char *re
         text_str(&all), reason, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
+/* A row whose reason does not count is none: it goes unexecuted, and must not take this one with it. Two that
+ * look at the same time both write: the first decides, as ever. */
+static int schedule_once(struct work *w, const struct purge_space *s, const char *instance,
+                         const char *reason, bool *ret_new, struct err *e)
+{
+    AUTO(purge_rows_release) struct purge_rows rows = {0};
+    const struct purge_ops *ops = w->store->ops->purges;
+    struct span delay = purge_delay(s, reason);
+    if (ops->of_instance(w->store, s->name, instance, &rows, e) < 0)
+        return -1;
+    *ret_new = true;
+    for (size_t i = 0; i < rows.n; i++)
+        *ret_new = *ret_new && !purge_takes(s, rows.list[i].reason);
+    return *ret_new ? ops->schedule(w->store, s->name, instance, reason,
+                                    delay.kind == SPAN_NEVER ? -1 : delay.us, e)
+                    : 0;
+}
+
 static int schedule(struct work *w, struct err *e)
 {
     struct arena *a = w->report->arena;
@@ -235,9 +253,7 @@ static int schedule(struct work *w, struct err *e)
     const char *instance = word(w, 1), *reason = word(w, 2);
     if (!purge_takes(s, reason))
         return not_taken(w, s, reason, e);
-    struct span delay = purge_delay(s, reason);
-    if (w->store->ops->purges->schedule(w->store, s->name, instance, reason,
-                                        delay.kind == SPAN_NEVER ? -1 : delay.us, &is_new, e) < 0)
+    if (schedule_once(w, s, instance, reason, &is_new, e) < 0)
         return -1;
     AUTO(purge_rows_release) struct purge_rows rows = {0};
     if (w->store->ops->purges->of_instance(w->store, s->name, instance, &rows, e) < 0)

@@ -141,9 +141,9 @@ struct purge_ops {
                        struct err *e);
     int (*list)(struct store *s, const char *space, int64_t most, struct purge_rows *ret, struct err *e);
 
-    /* Schedules unless a row is there: purge_at is so long after now. *ret_new: it was stored. */
+    /* One more row: purge_at is so long after now, or not said (< 0). */
     int (*schedule)(struct store *s, const char *space, const char *instance, const char *reason,
-                    int64_t delay_us, bool *ret_new, struct err *e);
+                    int64_t delay_us, struct err *e);
     int (*cancel)(struct store *s, const char *space, const char *instance, int64_t *ret_rows, struct err *e);
 
     /* A transaction, ended with commit or rollback of store_ops. */

@@ -247,7 +247,8 @@ static void put_off(struct run *r, const struct purge_row *row, const struct err
     r->out->retried += !parks;
 }
 
-/* Half of what was tried. Nothing picked: not a purge's fault, the space fails. */
+/* Half of what was tried. Nothing picked, or nothing to be executed: not a purge's fault, the space fails. In
+ * particular, one that waits is not put off: the time of the next attempt would bring it forward. */
 static void split_or_put_off(struct run *r, const struct batch *b, const struct err *e)
 {
     r->tries = 0;
@@ -255,7 +256,8 @@ static void split_or_put_off(struct run *r, const struct batch *b, const struct 
         r->most = (int64_t)b->picked.n / 2 > 1 ? (int64_t)b->picked.n / 2 : 1;
         return;
     }
-    if (b->cases.n == 1 && b->cases.list[0].decides)
+    if (b->cases.n == 1 &&
+        (b->cases.list[0].verdict == PURGE_EXECUTE || b->cases.list[0].verdict == PURGE_MISFIT))
         put_off(r, b->cases.list[0].decides, e);
     else
         end(r, PURGING_FAILED, e);

@@ -6,6 +6,10 @@
 
 enum { REASONS_MOST = 1000, SPACES_MOST = 100 };
 static const int64_t LOCK_US = 2 * US_PER_S, STATEMENT_US = 30 * US_PER_S;
+/* Who holds a row of an instance may be about to cancel its purge, which waits for us: we give way long
+ * before the server would look for a deadlock (after a second), and end the application's transaction for it.
+ */
+static const int64_t ROW_LOCK_US = 100 * US_PER_MS;
 /* Between these lies every time that can be used. */
 static const instant FIRST = INT64_C(-62135596800) * US_PER_S, LAST = INT64_C(253402300799) * US_PER_S;
 
@@ -213,22 +217,15 @@ static int spaces(struct store *store, struct purge_rows *ret, struct err *e)
  */
 
 static int schedule(struct store *store, const char *space, const char *instance, const char *reason,
-                    int64_t delay_us, bool *ret_new, struct err *e)
+                    int64_t delay_us, struct err *e)
 {
     const struct own_arg args[] = {name(space), name(instance), name(reason), count(delay_us)};
-    struct own_change c = {delay_us < 0
-                               ? "INSERT INTO {lapse_purge} (space, instance, reason) "
-                                 "SELECT {1}, {2}, {3} WHERE NOT EXISTS (SELECT 1 FROM {lapse_purge} "
-                                 "AS own WHERE own.space = {1} AND own.instance = {2})"
-                               : "INSERT INTO {lapse_purge} (space, instance, reason, purge_at) "
-                                 "SELECT {1}, {2}, {3}, {later 4} WHERE NOT EXISTS "
-                                 "(SELECT 1 FROM {lapse_purge} AS own "
-                                 "WHERE own.space = {1} AND own.instance = {2})",
+    struct own_change c = {delay_us < 0 ? "INSERT INTO {lapse_purge} (space, instance, reason) "
+                                          "VALUES ({1}, {2}, {3})"
+                                        : "INSERT INTO {lapse_purge} (space, instance, reason, purge_at) "
+                                          "VALUES ({1}, {2}, {3}, {later 4})",
                            args};
-    if (own_change(of(store), &c, 1, e) < 0)
-        return err_wrap(e, "scheduling the purge");
-    *ret_new = c.affected > 0;
-    return 0;
+    return own_change(of(store), &c, 1, e) < 0 ? err_wrap(e, "scheduling the purge") : 0;
 }
 
 static int cancel(struct store *store, const char *space, const char *instance, int64_t *ret_rows,
@@ -299,7 +296,8 @@ static int begin(struct store *store, struct err *e)
 {
     struct sql_store *s = of(store);
     s->writing = true;
-    return s->engine->begin_write(s, LOCK_US, STATEMENT_US, e);
+    int64_t lock_us = s->engine->dialect->locks_rows ? ROW_LOCK_US : LOCK_US;
+    return s->engine->begin_write(s, lock_us, STATEMENT_US, e);
 }
 
 #define PICK(condition, order)                                                                               \
@@ -358,14 +356,20 @@ static bool ids_has(const struct ids *i, int64_t id)
     return i->n && bsearch(&id, i->list, i->n, sizeof(id), compare_ids);
 }
 
-/* Locks the rows of the family that are not yet, and notes which could be. */
+static int compare_row_ids(const void *a, const void *b)
+{
+    return compare_ids(&((const struct purge_row *)a)->id, &((const struct purge_row *)b)->id);
+}
+
+/* Locks the rows of the family that are not yet, and notes which could be. What they say now counts: they may
+ * have been changed since they were read. */
 static int lock_rest(struct sets *sets, struct purge_rows *family, struct err *e)
 {
     struct sql_store *s = sets->store;
     AUTO(stmt_release) struct stmt st = {0};
     AUTO(rows_release) struct rows found = {0};
-    AUTO(ids_release) struct ids locked = {0};
-    const char *sql = "SELECT own.id FROM {lapse_purge} AS own WHERE ";
+    struct purge_rows now = {.arena = family->arena};
+    const char *sql = "SELECT " COLUMNS " FROM {lapse_purge} AS own WHERE ";
     struct rows *set = sets_begin(sets, 1, &id_column);
     for (size_t i = 0; i < family->n; i++)
         if (!family->list[i].locked)
@@ -377,12 +381,15 @@ static int lock_rest(struct sets *sets, struct purge_rows *family, struct err *e
     s->engine->dialect->lock(&st, "own", LOCK_SKIP);
     if (sets_load(sets, 1, e) < 0 || s->engine->query(s, &st, &found, e) < 0)
         return -1;
-    locked.list = mem_alloc((found.n_rows + 1) * sizeof(*locked.list));
-    for (; locked.n < found.n_rows; locked.n++)
-        locked.list[locked.n] = own_number(rows_at(&found, locked.n));
-    qsort(locked.list, locked.n, sizeof(*locked.list), compare_ids);
-    for (size_t i = 0; i < family->n; i++)
-        family->list[i].locked = family->list[i].locked || ids_has(&locked, family->list[i].id);
+    qsort(family->list, family->n, sizeof(*family->list), compare_row_ids);
+    for (size_t i = 0; i < found.n_rows; i++) {
+        push_row(&now, rows_at(&found, i));
+        now.list[i].locked = true;
+        struct purge_row *r = bsearch(&now.list[i], family->list, family->n, sizeof(*r), compare_row_ids);
+        if (r && purge_compare(&r->instance, &now.list[i].instance) == 0 &&
+            strcmp(r->space, now.list[i].space) == 0)
+            *r = now.list[i];
+    }
     return 0;
 }
 
@@ -567,15 +574,19 @@ static int carry_out(struct store *store, const struct purge_plan *p, struct pur
 static int failed(struct store *store, const struct purge_row *r, int64_t attempts, int64_t retry_us,
                   const char *why, struct err *e)
 {
-    const struct own_arg args[] = {count(r->id), name(r->space),         count(attempts),
-                                   name(why),    count(r->scheduled.at), count(retry_us)};
+    const struct own_arg args[] = {count(r->id),
+                                   name(r->space),
+                                   count(attempts),
+                                   name(why),
+                                   count(r->scheduled.usable ? r->scheduled.at : 0),
+                                   count(retry_us)};
     struct own_change c = {
         retry_us < 0 ? "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, retry_at = NULL, "
                        "parked_at = {clock} WHERE own.id = {1} AND own.space = {2} "
-                       "AND {us scheduled_at} = {5}"
+                       "AND COALESCE({us scheduled_at}, 0) = {5}"
                      : "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, "
                        "retry_at = {later 6} WHERE own.id = {1} AND own.space = {2} "
-                       "AND {us scheduled_at} = {5}",
+                       "AND COALESCE({us scheduled_at}, 0) = {5}",
         args};
     return own_change(of(store), &c, 1, e) < 0 ? err_wrap(e, "noting a failed purge") : 0;
 }
