@@ -823,6 +823,7 @@ class Described(Serving, unittest.TestCase):
         s.db.executemany("insert into s values (?, ?)", [(i, i) for i in range(50)])
         self.assertTrue(until(lambda: s.db.rows("select count(*) from s") == [(0,)], 20), s.log())
         self.assertTrue(until(lambda: s.get("/readyz").status == 200), s.get("/readyz").body)
+        self.assertTrue(until(lambda: s.get("/api/policies").json[0]["rows_total"] == 50))      # a moment after the commit
         seen = {}
         for path in PATHS:
             for accept in ("*/*", "application/json"):
