@@ -1,6 +1,7 @@
 /* lapse init: drafts a contract from the tables of a database. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,6 +36,18 @@ static int write_file(const char *path, const struct lapse_report *report)
     return cannot_write(path, error);
 }
 
+/* The address may hold a password, and everybody on the machine can read the arguments of a process: it is
+ * copied, and behind its scheme overwritten where it came from. */
+static char *take_address(const char *argument)
+{
+    char *copy = strdup(argument), *rest = strstr(argument, "://");
+    if (!copy)
+        abort();
+    if (rest)
+        memset(rest + strlen("://"), '*', strlen(rest + strlen("://")));
+    return copy;
+}
+
 int cmd_init(const struct call *call)
 {
     if (call->n_names != 1) {
@@ -44,7 +57,8 @@ int cmd_init(const struct call *call)
     }
     if (call->output && access(call->output, F_OK) == 0)
         return cannot_write(call->output, EEXIST);
-    struct lapse_report *report = lapse_draft(call->names[0]);
+    char *address = take_address(call->names[0]);
+    struct lapse_report *report = lapse_draft(address);
     int code = (int)lapse_report_exit(report);
     if (call->output && code == LAPSE_DONE)
         code = write_file(call->output, report);
@@ -53,5 +67,6 @@ int cmd_init(const struct call *call)
     else if (!call->output || lapse_report_exit(report) != LAPSE_DONE)
         lapse_report_text(report, stdout, stderr, 0, 0);
     lapse_report_free(report);
+    free(address);
     return code;
 }

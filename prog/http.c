@@ -214,6 +214,24 @@ static struct values headers(struct MHD_Connection *connection, const char *name
     return v;
 }
 
+/* "Content-Length : 5" is no Content-Length to the library, but it is one to some proxies: what the one takes
+ * for a body would be the next request of the other. */
+static enum MHD_Result on_name(void *odd, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    bool *found = odd;
+    for (; *name; name++)
+        *found = *found || *name <= ' ' || *name > '~' || strchr("\"(),/:;<=>?@[\\]{}", *name);
+    return MHD_YES;
+}
+
+static bool has_odd_names(struct MHD_Connection *connection)
+{
+    bool odd = false;
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, on_name, &odd);
+    return odd;
+}
+
 static bool has_body(struct MHD_Connection *connection)
 {
     struct values length = headers(connection, "Content-Length");
@@ -283,6 +301,8 @@ static bool admit(struct request *r, const char *method, const char *version)
         answer_error(r->uri, v.status, v.why, &r->answer);
     else if (r->too_long)
         answer_error(r->uri, MHD_HTTP_URI_TOO_LONG, "the URI is longer than 2048 bytes", &r->answer);
+    else if (has_odd_names(r->connection))
+        answer_error(r->uri, MHD_HTTP_BAD_REQUEST, "the name of a header is none", &r->answer);
     else if (has_body(r->connection))
         answer_error(r->uri, MHD_HTTP_CONTENT_TOO_LARGE, "requests with a body are not taken", &r->answer);
     else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
@@ -330,7 +350,7 @@ static enum MHD_Result on_request(void *http, struct MHD_Connection *connection,
     struct request *r = *context;
     if (!r->begun) {
         r->begun = true;
-        if (!has_body(connection))
+        if (!has_body(connection) && !has_odd_names(connection))
             return MHD_YES;
     }
     if (!r->made && admit(r, method, version)) {

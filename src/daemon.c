@@ -195,7 +195,7 @@ static void take_runs(struct lapse_daemon *d)
             if (strcmp(runs->list[k].scheduler, w->name) == 0) {
                 w->ran = true;
                 w->ran_at = runs->list[k].started;
-                if (w->begun && !w->beat.working && !w->scheduler->run_on_start)
+                if (w->begun && !w->beat.begun && !w->scheduler->run_on_start)
                     begin_beat(w, daemon_clocks());
             }
     }
@@ -468,8 +468,10 @@ int lapse_daemon_ready(struct lapse_daemon *d, char **ret_why)
         text_add(&why, atomic_load(&d->stopping) ? "it is stopping\n" : "it has not started yet\n");
     if (d->refused)
         text_addf(&why, "the contract was read again and refused: %s\n", d->refused);
-    if (d->prepare.unreachable)
+    if (d->prepare.unreachable || d->gauge.lost)
         text_add(&why, "the database could not be reached\n");
+    else if (d->running && !d->prepare.may_begin)
+        text_add(&why, "no scheduler has begun: the database has not answered yet\n");
     for (size_t i = 0; i < d->n_workers; i++) {
         if (d->workers[i]->last.lost)
             text_addf(&why, "scheduler '%s' could not reach the database\n", d->workers[i]->name);

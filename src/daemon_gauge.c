@@ -23,6 +23,7 @@ static void look(struct lapse_daemon *d, struct gauge *g)
         pthread_mutex_unlock(&d->lock);
         int64_t us = gauge_turn(g, when_monotonic_us());
         pthread_mutex_lock(&d->lock);
+        t->lost = gauge_lost(g);
         if (!t->stop && !t->terms)
             daemon_cond_wait(&t->wake, &d->lock, us);
     }

@@ -124,6 +124,7 @@ struct gauge_thread {
     bool stop, done;
     struct terms *terms; /* to look at from now on; NULL: as before */
     struct gauge *gauge;
+    bool lost; /* the database was not there at the last look */
 };
 
 /* A file that is watched. */

@@ -90,7 +90,7 @@ static bool has_policies(const struct contract *c, const struct scheduler *s)
     return false;
 }
 
-static int open_posts(const struct contract *c, struct posts *ret, struct err *e)
+static int open_posts_of(const struct contract *c, struct posts *ret, struct err *e)
 {
     for (size_t i = 0; i < c->n_schedulers; i++) {
         if (!has_policies(c, &c->schedulers[i]))
@@ -103,6 +103,12 @@ static int open_posts(const struct contract *c, struct posts *ret, struct err *e
         ret->n++;
     }
     return 0;
+}
+
+/* What lapse keeps of its own is swept like anything else: else the history would grow for ever. */
+static int open_posts(const struct contract *c, struct posts *ret, struct err *e)
+{
+    return open_posts_of(c, ret, e) < 0 || open_posts_of(c->own, ret, e) < 0 ? -1 : 0;
 }
 
 /* One that was told to leave and has not left is taken back: two threads of a scheduler would overlap. */
@@ -202,7 +208,7 @@ static void dismiss_others(struct lapse_daemon *d, const struct posts *posts)
 int terms_enforce(struct lapse_daemon *d, struct terms *t, struct err *e)
 {
     AUTO(posts_release) struct posts posts = {0};
-    if (open_posts(t->contract, &posts, e) < 0 || open_posts(t->contract->own, &posts, e) < 0)
+    if (open_posts(t->contract, &posts, e) < 0)
         return -1;
     pthread_mutex_lock(&d->lock);
     if (fill_posts(d, t, &posts, e) < 0) {
@@ -286,7 +292,8 @@ void daemon_reload(struct lapse_daemon *d)
     say_changes(d, &changes);
     pthread_mutex_lock(&d->lock);
     mem_free_p(&d->refused);
-    if (moved && d->options.install)
+    bool asking = d->prepare.running && !d->prepare.done; /* the store before, which may never answer */
+    if (moved && (d->options.install || asking))
         prepare_again(d);
     pthread_mutex_unlock(&d->lock);
 }

@@ -39,11 +39,11 @@ static bool asked_to_stop(void *context)
     return atomic_load(&w->daemon->stopping);
 }
 
-static void on_batch(void *context, const struct policy *p, int64_t us)
+static void on_batch(void *context, const struct report_policy *p, const int64_t *gone, int64_t us)
 {
     struct worker *w = context;
     tell_lease(w); /* who leads is not known only when a long tick ends */
-    meter_batch(w->daemon->meter, p, us);
+    meter_batch(w->daemon->meter, p, gone, us);
 }
 
 /* --- orders ----------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ struct gauge {
     struct store *store;             /* NULL: none is open */
     struct facts *facts;             /* of every table that the policies name */
     int64_t facts_us, facts_took_us; /* when they were read, and for how long */
-    bool facts_wrong;
+    bool facts_wrong, lost;          /* lost: the database was not there */
     atomic_bool interrupted;
     struct gauged *list; /* as in pace.list */
     struct gauge_pace pace;
@@ -245,6 +245,7 @@ static bool not_there(const struct err *e)
 
 static void broke(struct gauge *g, int64_t now_us, const struct err *e)
 {
+    g->lost = not_there(e);
     if (!g->pace.failures)
         say(g, NULL, NULL, e);
     disconnect(g);
@@ -276,6 +277,7 @@ static void look(struct gauge *g, size_t i, int64_t now_us)
         broke(g, now_us, &e);
         return;
     }
+    g->lost = false;
     /* The schema is read for all: it delays the next look, but is no policy's own. */
     pace_looked(&g->pace, i, now_us + (ended - began), ended - ready, r < 0 && e.kind == ERR_TIMEOUT);
     g->pace.not_before_us += GAP * (ready - began);
@@ -305,6 +307,11 @@ int64_t gauge_turn(struct gauge *g, int64_t now_us)
         look(g, i, now_us);
     pace_next(&g->pace, now_us + (when_monotonic_us() - began), &wait);
     return wait;
+}
+
+bool gauge_lost(const struct gauge *g)
+{
+    return g->lost;
 }
 
 void gauge_interrupt(struct gauge *g)

@@ -46,6 +46,8 @@ void gauge_free(struct gauge *g);
  * be called earlier. now_us: when_monotonic_us(). Whatever goes wrong, it goes on: what is not known is not
  * in the metrics, a lost connection is opened again. */
 int64_t gauge_turn(struct gauge *g, int64_t now_us);
+/* Whether the database was not there at the last look. */
+bool gauge_lost(const struct gauge *g);
 /* Ends the look that is running, soon, and there are no more. Any thread. */
 void gauge_interrupt(struct gauge *g);
 

@@ -33,7 +33,7 @@ void history_excuse(const struct store *s, struct text *out)
 static const struct grade {
     const char *outcome;
     bool is_error;
-} grades[] = {{"running", false}, {"done", false},   {"budget", false}, {"paused", false},
+} grades[] = {{"running", false}, {"done", false},   {"window", false}, {"budget", false}, {"paused", false},
               {"stopped", false}, {"refused", true}, {"fuse", true},    {"failed", true}};
 
 static size_t grade_of(const char *outcome)

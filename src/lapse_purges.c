@@ -511,7 +511,7 @@ int work_check_purges(struct work *w, struct err *e)
         AUTO(purge_plan_free_p) struct purge_plan *plan = NULL;
         const struct purge_space *s = &w->contract->purges[i];
         if (obstacle && i == 0)
-            findings_add(f, w->store->own.lacks_purges[0] ? FINDING_ERROR : FINDING_WARNING,
+            findings_add(f, w->store->own.lacks_purges[0] ? FINDING_ERROR : FINDING_NOTE,
                          purge_finding_name(f->arena, s), s->at, fix, "nothing can be purged yet: %s",
                          text_str(&why));
         if (check_purge(s, w->store, w->now, true, f, &plan, &facts, e) < 0)

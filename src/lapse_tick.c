@@ -14,6 +14,7 @@ static const int64_t FACTS_LAST_US = 600 * US_PER_S; /* then they are read again
 static const int64_t LOOK_LASTS_US = 20 * US_PER_MS; /* probes share a transaction for so long */
 static const int64_t REST_US = 120 * US_PER_S;       /* a pause that is worth a new connection */
 static const int64_t KEEP_AGAIN_US = US_PER_S;       /* a lease that could not be renewed */
+static const int64_t RENEW_US = 10 * US_PER_S;       /* a connection over which ticks fail */
 
 /* What is kept of a policy between ticks. */
 struct known {
@@ -30,10 +31,12 @@ struct hand {
     struct known *known; /* in the order of the file */
     size_t n_known;
     struct store *store; /* NULL: not connected */
-    bool reading;        /* how it was opened */
+    bool reading;        /* how it was opened … */
+    int64_t opened_us;   /* … and when */
     struct lease lease;  /* exclusive schedulers */
     int64_t looked_us;   /* when lapse's own tables were last looked at; 0: not on this connection */
-    bool calm;           /* the last tick as a whole */
+    bool calm;           /* the last tick as a whole had nothing to complain of … */
+    bool failed;         /* … or failed, though the database was there */
     atomic_bool interrupted;
 };
 
@@ -47,7 +50,8 @@ struct tick {
     int64_t clock_us;       /* when the database's clock was read, by the monotonic one */
     int64_t look_since_us;  /* a transaction for probes is open since then; 0: none is */
     int64_t look_timeout_us;
-    const char *why_not; /* the rest of the policies is not begun; NULL: it is */
+    const char *why_not;            /* the rest of the policies is not begun; NULL: it is */
+    const struct report_policy *at; /* the one that is swept */
 };
 
 /* --- the hand ------------------------------------------------------------------------------------------- */
@@ -84,6 +88,17 @@ static void disconnect(struct hand *h)
     h->store = h->lease.store = NULL;
     h->lease.held = false;
     h->looked_us = 0;
+}
+
+/* Where ticks fail, the database may be another by now: one that others took over from goes on answering,
+ * and refuses. The lease is not given up: if it is not ours there, the fence says so. */
+static int renew(struct hand *h, struct err *e)
+{
+    if (!h->store || !h->failed || when_monotonic_us() - h->opened_us < RENEW_US)
+        return 0;
+    h->looked_us = 0;
+    h->opened_us = when_monotonic_us();
+    return h->store->ops->reconnect(h->store, e);
 }
 
 static void hand_over(struct hand *h)
@@ -131,6 +146,12 @@ void hand_interrupt(struct hand *h)
     atomic_store(&h->interrupted, true);
 }
 
+static bool asked_to_stop(void *tick)
+{
+    const struct tick_options *o = ((struct tick *)tick)->options;
+    return o->stop && o->stop(o->context);
+}
+
 /* --- what a tick begins with ---------------------------------------------------------------------------- */
 
 static int connect(struct tick *t, struct err *e)
@@ -138,10 +159,13 @@ static int connect(struct tick *t, struct err *e)
     struct hand *h = t->hand;
     if (h->store && h->reading != t->options->observe)
         disconnect(h);
+    if (renew(h, e) < 0)
+        return -1;
     if (!h->store) {
         if (store_open(h->contract->store, t->options->observe, &h->store, e) < 0)
             return -1;
         h->reading = t->options->observe;
+        h->opened_us = when_monotonic_us();
         h->store->own_schema = h->contract->own_schema;
         h->store->interrupted = &h->interrupted;
         h->lease.store = h->store;
@@ -190,7 +214,7 @@ static int get_ready(struct tick *t, struct err *e)
     if (read_clock_and_own(t, e) == 0)
         return 0;
     t->hand->looked_us = 0;
-    if (e->kind != ERR_LOST || t->work.store->ops->reconnect(t->work.store, e) < 0)
+    if (e->kind != ERR_LOST || asked_to_stop(t) || t->work.store->ops->reconnect(t->work.store, e) < 0)
         return -1;
     return read_clock_and_own(t, e);
 }
@@ -255,12 +279,6 @@ static bool nothing_due(struct tick *t, const struct known *k, struct report_pol
 
 /* --- one policy ----------------------------------------------------------------------------------------- */
 
-static bool asked_to_stop(void *tick)
-{
-    const struct tick_options *o = ((struct tick *)tick)->options;
-    return o->stop && o->stop(o->context);
-}
-
 static void on_begin(void *tick, const struct plan *p)
 {
     (void)p;
@@ -269,9 +287,10 @@ static void on_begin(void *tick, const struct plan *p)
 
 static void on_batch(void *tick, const struct plan *p, const struct outcome *so_far)
 {
+    (void)p;
     const struct tick_options *o = ((struct tick *)tick)->options;
     if (o->batch)
-        o->batch(o->context, p->policy, so_far->batch_us);
+        o->batch(o->context, ((struct tick *)tick)->at, so_far->batch_gone, so_far->batch_us);
 }
 
 /* Everything anew: what goes is decided by what is there now. */
@@ -281,6 +300,7 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     struct facts *facts = NULL;
     end_look(t);
     AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
+    t->at = rp;
     if (plan)
         work_sweep(w, rp, plan,
                    (struct sweep_options){.stop = asked_to_stop,
@@ -330,12 +350,48 @@ static bool is_left_out(struct tick *t, struct report_policy *rp)
     return true;
 }
 
-static void do_policy(struct tick *t, struct known *k, struct report_policy *rp)
+static void work_on(struct tick *t, struct known *k, struct report_policy *rp)
 {
     if (t->options->observe)
         work_count(&t->work, rp);
     else if (!nothing_due(t, k, rp))
         sweep_fresh(t, k, rp);
+}
+
+/* The connection broke before anything was deleted, and the database is there. */
+static bool only_connection_broke(struct tick *t, const struct report_policy *rp)
+{
+    struct err ignored = ERR_INIT;
+    if (!rp->unreachable || rp->batches || rp->unknown || asked_to_stop(t))
+        return false;
+    end_look(t);
+    return t->work.store->ops->reconnect(t->work.store, &ignored) == 0;
+}
+
+/* Once more over a new connection. If that breaks as well, it is what this policy asks of the database that
+ * the database does not bear: the policy fails, and the others have their turn. */
+static void work_on_over_breaks(struct tick *t, struct known *k, struct report_policy *rp)
+{
+    struct report *r = t->work.report;
+    struct report_policy before = *rp;
+    struct err e = ERR_INIT;
+    int exit = r->exit;
+    work_on(t, k, rp);
+    if (!only_connection_broke(t, rp))
+        return;
+    *rp = before;
+    r->exit = exit;
+    work_on(t, k, rp);
+    if (!only_connection_broke(t, rp))
+        return;
+    r->exit = exit;
+    err_set(&e, ERR_DATABASE, "%s", rp->error);
+    work_policy_failed(&t->work, rp, &e);
+}
+
+static void do_policy(struct tick *t, struct known *k, struct report_policy *rp)
+{
+    work_on_over_breaks(t, k, rp);
     k->calm = rp->kind == OUTCOME_DONE && !rp->n_skipped && !rp->unknown;
     if (t->work.report->exit == LAPSE_UNREACHABLE)
         t->why_not = "not begun: the database is not there";
@@ -439,6 +495,7 @@ struct report *hand_tick(struct hand *h, const struct tick_options *o)
         r->kind = REPORT_ERROR;
     }
     h->calm = r->exit == LAPSE_DONE;
+    h->failed = r->exit == LAPSE_FAILED || r->exit == LAPSE_FINDINGS;
     brakes_release(&t.work.brakes);
     history_release(&t.history);
     atomic_store(&h->interrupted, false);

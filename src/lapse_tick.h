@@ -12,8 +12,8 @@ struct tick_options {
     instant until;              /* the window closes then, by the wall clock; NEVER: no window */
     const char *source, *owner; /* for the history: "daemon", "host:pid:random" */
     bool (*stop)(void *context);
-    /* After every committed batch. */
-    void (*batch)(void *context, const struct policy *p, int64_t us);
+    /* After every committed batch: the rows that went, per table of the policy. */
+    void (*batch)(void *context, const struct report_policy *p, const int64_t *gone, int64_t us);
     void *context;
 };
 

@@ -246,10 +246,10 @@ static void expect_scheduler(struct meter *m, const struct scheduler *s)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* Whether a contract has what the labels of a gauge name. */
+/* Whether a contract, or what lapse has of its own, has what the labels of a gauge name. */
 static bool speaks_of(const struct contract *c, enum metric x, const struct series *s)
 {
-    if (x == METRIC_BUILD)
+    if (x == METRIC_BUILD || (c->own && speaks_of(c->own, x, s)))
         return true;
     if (!strcmp(table[x].labels[0], "space")) {
         for (size_t i = 0; i < c->n_purges; i++)
@@ -270,6 +270,14 @@ static bool speaks_of(const struct contract *c, enum metric x, const struct seri
     return false;
 }
 
+static void expect(struct meter *m, struct arena *scratch, const struct contract *c)
+{
+    for (size_t i = 0; i < c->n_schedulers; i++)
+        expect_scheduler(m, &c->schedulers[i]);
+    for (size_t i = 0; i < c->n_policies; i++)
+        expect_policy(m, scratch, &c->policies[i]);
+}
+
 void meter_expect(struct meter *m, const struct contract *c)
 {
     AUTO(arena_free_p) struct arena *scratch = arena_new();
@@ -279,10 +287,9 @@ void meter_expect(struct meter *m, const struct contract *c)
             if (!speaks_of(c, (enum metric)x, m->metrics[x].list[i]))
                 drop_at(m, (enum metric)x, i);
     pthread_mutex_unlock(&m->lock);
-    for (size_t i = 0; i < c->n_schedulers; i++)
-        expect_scheduler(m, &c->schedulers[i]);
-    for (size_t i = 0; i < c->n_policies; i++)
-        expect_policy(m, scratch, &c->policies[i]);
+    expect(m, scratch, c);
+    if (c->own)
+        expect(m, scratch, c->own);
 }
 
 /* --- a tick -------------------------------------------------------------------------------------- */
@@ -295,12 +302,8 @@ static const char *known_reason(const char *reason)
     return skip_reasons[COUNT_OF(skip_reasons) - 1];
 }
 
-static void count_policy(struct meter *m, const struct report_policy *p, const char *scheduler)
+static void count_skipped(struct meter *m, const struct report_policy *p, const char *scheduler)
 {
-    const char *name = p->policy->name;
-    for (size_t i = 0; i < p->n_tables; i++)
-        meter_add(m, METRIC_PRUNE_ROWS, (const char *const[]){scheduler, report_label(p, i), name},
-                  (double)p->gone[i]);
     for (size_t i = 0; i < p->n_skipped; i++)
         meter_add(m, METRIC_SKIPPED,
                   (const char *const[]){scheduler, p->policy->label, known_reason(p->skipped[i].reason)}, 1);
@@ -313,7 +316,7 @@ void meter_tick(struct meter *m, const struct report *r, const char *scheduler)
     for (size_t i = 0; i < r->n_policies; i++) {
         const struct report_policy *p = &r->policies[i];
         if (r->kind == REPORT_SWEEP)
-            count_policy(m, p, scheduler);
+            count_skipped(m, p, scheduler);
         ran |= report_ran(p);
         well &= !report_in_trouble(p) && p->kind != OUTCOME_STOPPED;
     }
@@ -323,9 +326,13 @@ void meter_tick(struct meter *m, const struct report *r, const char *scheduler)
         meter_set(m, METRIC_LAST_SUCCESS, labels, (double)r->now / 1e6);
 }
 
-void meter_batch(struct meter *m, const struct policy *p, int64_t us)
+void meter_batch(struct meter *m, const struct report_policy *p, const int64_t *gone, int64_t us)
 {
-    meter_observe(m, METRIC_BATCH_SECONDS, (const char *const[]){p->scheduler, p->label}, (double)us / 1e6);
+    const struct policy *of = p->policy;
+    for (size_t i = 0; i < p->n_tables; i++)
+        meter_add(m, METRIC_PRUNE_ROWS, (const char *const[]){of->scheduler, report_label(p, i), of->name},
+                  (double)gone[i]);
+    meter_observe(m, METRIC_BATCH_SECONDS, (const char *const[]){of->scheduler, of->label}, (double)us / 1e6);
 }
 
 /* --- as Prometheus reads them -------------------------------------------------------------------- */

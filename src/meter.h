@@ -35,9 +35,10 @@ void meter_drop(struct meter *m, enum metric x,
 /* A contract is in force: the series of its schedulers and policies exist from now on, counters at 0, so that
  * a rate can be taken of the first rows; gauges of what is no longer there go, counters stay. */
 void meter_expect(struct meter *m, const struct contract *c);
-/* What a tick did: rows by label and dependent table, skipped rows, duration; not errors. */
+/* What a tick did: skipped rows, duration, success; not rows (meter_batch), not errors. */
 void meter_tick(struct meter *m, const struct report *r, const char *scheduler);
-void meter_batch(struct meter *m, const struct policy *p, int64_t us);
+/* What a committed batch did: its rows by label and dependent table, and how long it took. */
+void meter_batch(struct meter *m, const struct report_policy *p, const int64_t *gone, int64_t us);
 void meter_print(struct meter *m, struct text *out);
 
 #endif

@@ -26,6 +26,7 @@ enum {
     TRIES = 8,        /* of one transaction before it is split */
     TRIES_SPLIT = 2,  /* … once it is being split */
     LOCKED_MOST = 20, /* purges in a row that a lock kept: then it is not theirs, but the table's */
+    LOOKS_AFTER_LOSS = 4,
 };
 static const int64_t SLOW_US = 300 * US_PER_MS; /* a transaction that takes longer is too large */
 static const int64_t BUSY_US = 30 * US_PER_S;   /* what a lock keeps is tried again after so long */
@@ -40,6 +41,7 @@ struct run {
     int64_t most; /* rows of the next batch */
     int tries;    /* failed tries of the current batch */
     int locked;   /* purges put off for a lock since one last went */
+    int looks;    /* still to be taken at rows that the session of a broken connection may hold */
     bool finished;
 };
 
@@ -296,6 +298,7 @@ static void recover(struct run *r, const struct batch *b, struct err *e)
     case ERR_LOST:
         if (++r->tries > TRIES || !retry_reconnect(r->store, &r->patience, e))
             end(r, PURGING_FAILED, e);
+        r->looks = LOOKS_AFTER_LOSS;
         r->out->retries++;
         break;
     default:
@@ -314,6 +317,16 @@ static void adapt(struct run *r, int64_t took_us)
         r->most = r->most > BATCH_MOST / 2 ? BATCH_MOST : r->most * 2;
 }
 
+/* The session of a broken connection holds its rows until the server notices: then a few looks, after pauses
+ * that grow. */
+static bool looks_again(struct run *r)
+{
+    if (!r->looks)
+        return false;
+    retry_wait_us(&r->patience, retry_pause_us(3 + LOOKS_AFTER_LOSS - r->looks--));
+    return true;
+}
+
 /* A group's batches, until nothing of it is due, or others hold the rest. */
 static void run_group(struct run *r, const struct purge_group *g, instant until)
 {
@@ -328,6 +341,8 @@ static void run_group(struct run *r, const struct purge_group *g, instant until)
         }
         if (!b.picked.n) {
             r->store->ops->rollback(r->store);
+            if (looks_again(r))
+                continue;
             return;
         }
         r->out->batches++;

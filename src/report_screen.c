@@ -246,20 +246,34 @@ static void put_cell(const struct screen *v, const struct grid *g, const struct 
         fprintf(v->out, "%*s", pad, "");
 }
 
-void grid_print(const struct screen *v, const struct grid *g)
+/* The width of all columns when those that may shrink have. */
+static int grid_fit(const struct screen *v, const struct grid *g, int widths[CELLS_MOST])
 {
-    int widths[CELLS_MOST];
     int sum = grid_measure(g, widths);
     if (v->width)
         grid_shrink(g, widths, sum - v->width);
-    for (size_t i = 0; i < g->n; i++) {
-        const struct grid_line *line = &g->lines[i];
+    sum = 2 * ((int)g->n_columns - 1);
+    for (size_t c = 0; c < g->n_columns; c++)
+        sum += widths[c];
+    return sum;
+}
+
+void grid_print(const struct screen *v, const struct grid *whole)
+{
+    int widths[CELLS_MOST];
+    struct grid g = *whole;
+    if (grid_fit(v, &g, widths) > v->width && v->width && g.spare) {
+        g.n_columns--;
+        grid_fit(v, &g, widths);
+    }
+    for (size_t i = 0; i < g.n; i++) {
+        const struct grid_line *line = &g.lines[i];
         if (line->heading) {
             put_remark(v, line->style, line->heading, line->cells[0]);
             continue;
         }
-        for (size_t c = 0; c < g->n_columns; c++)
-            put_cell(v, g, line, c, widths[c]);
+        for (size_t c = 0; c < g.n_columns; c++)
+            put_cell(v, &g, line, c, widths[c]);
         fputc('\n', v->out);
     }
 }

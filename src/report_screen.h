@@ -46,6 +46,7 @@ struct grid {
     size_t n_columns;
     bool right[CELLS_MOST];   /* aligned to the right */
     bool shrinks[CELLS_MOST]; /* cut when the terminal is too narrow */
+    bool spare;               /* the last column is left out where there is no room for it */
 };
 void grid_row(struct grid *g, enum style style, const char *const cells[CELLS_MOST]);
 void grid_remark(struct grid *g, enum style style, const char *heading, const char *text);

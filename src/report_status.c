@@ -88,8 +88,11 @@ void show_history(const struct screen *v, const struct report *r)
 {
     const struct run_rows *runs = r->runs;
     int64_t most = 0, rows = 0;
-    struct grid g = {
-        .arena = v->arena, .n_columns = 7, .right = {[4] = true, [5] = true}, .shrinks = {[1] = true}};
+    struct grid g = {.arena = v->arena,
+                     .n_columns = 7,
+                     .spare = true,
+                     .right = {[4] = true, [5] = true},
+                     .shrinks = {[1] = true}};
     if (!runs->n) {
         put_line(v, BOLD, "nothing has run yet");
         return;
@@ -224,7 +227,8 @@ static void status_row(const struct screen *v, const struct report *r, const str
 void show_status(const struct screen *v, const struct report *r)
 {
     int64_t rows = 0, late = 0;
-    struct grid g = {.arena = v->arena, .n_columns = 7, .right = {[4] = true}, .shrinks = {true, true}};
+    struct grid g = {
+        .arena = v->arena, .n_columns = 7, .spare = true, .right = {[4] = true}, .shrinks = {true, true}};
     grid_row(&g, DIM,
              (const char *[CELLS_MOST]){"scheduler", "ticks", "last run", "outcome", "rows gone", "next"});
     for (size_t i = 0; i < r->status->n; i++) {

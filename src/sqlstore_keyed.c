@@ -178,7 +178,6 @@ static int get(struct store *store, const struct keyed *k, const char *key, void
     const struct dialect *d = s->engine->dialect;
     AUTO(stmt_release) struct stmt st = {0};
     AUTO(rows_release) struct rows found = {0};
-    AUTO(text_release) struct text verb = {0};
     add_where(&st, d, k, "SELECT value FROM ", key);
     if (ask(s, &st, &found, e) < 0)
         return -1;

@@ -14,14 +14,17 @@
 
 enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 60 };
 enum { LOOK_MS = 50 };                               /* between two looks whether to go on waiting */
+enum { LATE_S = 30 };                                /* an answer may be later than its statement may take */
 static const int64_t CANCEL_LASTS_US = 3 * US_PER_S; /* for a server that does not answer any more */
 
 struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
     PGconn *conn;
     bool reading;
-    bool marked;               /* the savepoint exists */
-    int64_t stamp, stamped_us; /* of the schema, and when it was asked for; 0: not on this connection */
+    bool marked;                  /* the savepoint exists */
+    int64_t patience_us;          /* how long a statement may take, by the limit that the server was told */
+    bool gave_up;                 /* no answer came for longer than that */
+    int64_t stamp, stamp_ends_us; /* of the schema, and until when it will do; 0: not on this connection */
 };
 
 static struct postgres *of_sql(struct sql_store *s)
@@ -50,22 +53,35 @@ static void cancel(struct postgres *p)
     PQfreeCancel(c);
 }
 
+static void give_up(struct postgres *p)
+{
+    p->gave_up = true;
+    shutdown(PQsocket(p->conn), SHUT_RDWR);
+}
+
 /* Waits until the server has spoken. Interrupted meanwhile: has the statement cancelled; of a server that
- * does not answer that either, the connection is given up, and what is not committed with it. */
+ * does not answer that either, the connection is given up, and what is not committed with it. So it is where
+ * no answer comes though the server has long ended the statement: a network that swallows everything closes
+ * no connection, and whoever waited for it would wait for hours. */
 static void wait_for_answer(struct postgres *p)
 {
-    int64_t cancelled_us = 0;
+    int64_t cancelled_us = 0, since_us = when_monotonic_us();
     while (PQisBusy(p->conn)) {
         struct pollfd fd = {PQsocket(p->conn), POLLIN, 0};
-        if (poll(&fd, 1, LOOK_MS) > 0 && !PQconsumeInput(p->conn))
+        int ready = poll(&fd, 1, LOOK_MS);
+        if (ready > 0 && !PQconsumeInput(p->conn))
             return;
+        if (ready > 0)
+            since_us = when_monotonic_us();
+        else if (when_monotonic_us() - since_us > p->patience_us + LATE_S * US_PER_S)
+            give_up(p);
         if (!store_interrupted(&p->sql.store))
             continue;
         if (!cancelled_us) {
             cancel(p);
             cancelled_us = when_monotonic_us();
         } else if (when_monotonic_us() - cancelled_us > CANCEL_LASTS_US) {
-            shutdown(PQsocket(p->conn), SHUT_RDWR);
+            give_up(p);
         }
     }
 }
@@ -148,6 +164,8 @@ static enum err_kind kind_of_state(const char *state)
 static int fail_lost(struct postgres *p, struct err *e)
 {
     AUTO(text_release) struct text words = {0};
+    if (p->gave_up)
+        return err_set(e, ERR_LOST, "postgresql: no answer came in time, and the connection was given up");
     add_one_line(&words, PQerrorMessage(p->conn));
     return err_set(e, ERR_LOST, "postgresql: %s", words.len ? text_str(&words) : "the connection is lost");
 }
@@ -369,8 +387,9 @@ static int64_t to_ms(int64_t us)
     return ms < 1 ? 1 : ms > INT32_MAX ? INT32_MAX : ms;
 }
 
-static int begin(struct postgres *p, const char *sql, struct err *e)
+static int begin(struct postgres *p, const char *sql, int64_t statement_timeout_us, struct err *e)
 {
+    p->patience_us = to_ms(statement_timeout_us) * US_PER_MS;
     if (command(p, sql, e) == 0)
         return 0;
     postgres_rollback(&p->sql);
@@ -383,7 +402,7 @@ static int postgres_begin_read(struct sql_store *s, int64_t statement_timeout_us
     text_add(&sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
     add_settings(&sql, to_ms(statement_timeout_us));
     text_addf(&sql, "; SET LOCAL lock_timeout = %lld", (long long)to_ms(READ_LOCK_TIMEOUT_S * US_PER_S));
-    return begin(of_sql(s), text_str(&sql), e);
+    return begin(of_sql(s), text_str(&sql), statement_timeout_us, e);
 }
 
 /* Whoever sleeps in a transaction holds what others wait for. */
@@ -405,7 +424,7 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     text_addf(&sql, "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld",
               (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store));
     struct err why = ERR_INIT;
-    if (begin(p, text_str(&sql), &why) == 0)
+    if (begin(p, text_str(&sql), statement_timeout_us, &why) == 0)
         return 0;
     if (strcmp(why.code, "25006") == 0 || strcmp(why.code, "0A000") == 0)
         err_wrap(&why, "the database is read-only (a standby?)");
@@ -560,13 +579,15 @@ static void ignore_notice(void *context, const PGresult *r)
     (void)context, (void)r;
 }
 
-/* Later entries win: what stands before the string is a default, what follows it is not. */
+/* Later entries win: what stands before the string is a default, what follows it is not. A server that is no
+ * longer there is noticed within a minute, and not after the two hours of most systems. */
 static PGconn *connect_to(const char *dsn)
 {
     const char *timeout = getenv("PGCONNECT_TIMEOUT");
-    const char *keywords[] = {"connect_timeout", "fallback_application_name", "dbname", "client_encoding",
-                              NULL};
-    const char *values[] = {timeout ? timeout : "10", "lapse", dsn, "UTF8", NULL};
+    const char *keywords[] = {
+        "connect_timeout",           "keepalives_idle", "keepalives_interval", "keepalives_count",
+        "fallback_application_name", "dbname",          "client_encoding",     NULL};
+    const char *values[] = {timeout ? timeout : "10", "30", "10", "3", "lapse", dsn, "UTF8", NULL};
     PGconn *conn = PQconnectdbParams(keywords, values, 1);
     if (conn)
         PQsetNoticeReceiver(conn, ignore_notice, NULL);
@@ -616,8 +637,8 @@ static int postgres_open(const char *dsn, bool reading, struct store **ret, stru
 static int postgres_reconnect(struct store *s, struct err *e)
 {
     struct postgres *p = of_store(s);
-    p->marked = false;
-    p->stamped_us = 0;
+    p->marked = p->gave_up = false;
+    p->stamp_ends_us = 0;
     PQreset(p->conn);
     return check_connection(p->conn, e);
 }
@@ -628,6 +649,7 @@ static int postgres_now(struct store *s, instant *ret, struct err *e)
     static const char sql[] = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     if (may_ask(p, e) < 0)
         return -1;
+    p->patience_us = 0;
     AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
     if (!succeeded(r))
         return fail(p, r, e);
@@ -647,11 +669,12 @@ static int postgres_inspect(struct store *s, const struct table_names *names, st
 }
 
 /* Every row of the catalog that says something of a table, by the transaction that wrote it; what temporary
- * tables come and go with is nobody's business. Asked now and then only. What facts depend on besides (roles,
+ * tables come and go with is nobody's business. Asked now and then only, and less often where the catalog is
+ * so large that it takes long: never more than a hundredth of the time. What facts depend on besides (roles,
  * the data) ages. */
 static int postgres_schema_stamp(struct store *s, int64_t *ret, struct err *e)
 {
-    enum { STAMP_LASTS_US = 10 * US_PER_S, FACTS_LAST_S = 600 };
+    enum { STAMP_LASTS_US = 10 * US_PER_S, STAMP_SHARE = 100, FACTS_LAST_S = 600 };
     static const char sql[] =
         "WITH c AS (SELECT oid, xmin FROM pg_catalog.pg_class WHERE oid >= 16384 AND relpersistence <> 't' "
         "           AND relkind <> 't') "
@@ -669,14 +692,15 @@ static int postgres_schema_stamp(struct store *s, int64_t *ret, struct err *e)
         " SELECT 'e' || oid || ' ' || xmin FROM pg_catalog.pg_enum) AS x(w)";
     struct postgres *p = of_store(s);
     int64_t now = when_monotonic_us();
-    if (!p->stamped_us || now - p->stamped_us >= STAMP_LASTS_US) {
+    if (now >= p->stamp_ends_us) {
         if (may_ask(p, e) < 0)
             return -1;
         AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
         if (!succeeded(r))
             return fail(p, r, e);
         p->stamp = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
-        p->stamped_us = now;
+        int64_t asked = when_monotonic_us(), rest = (asked - now) * STAMP_SHARE;
+        p->stamp_ends_us = asked + (rest > STAMP_LASTS_US ? rest : STAMP_LASTS_US);
     }
     *ret = (p->stamp ^ now / (FACTS_LAST_S * US_PER_S)) & INT64_MAX;
     return 0;

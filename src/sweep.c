@@ -348,6 +348,20 @@ static void trip(struct run *r, const struct slice *s, const struct err *e)
     end(r, OUTCOME_FUSE, e);
 }
 
+/* A database that is there each time, and breaks the connection each time, is reached: it is what this policy
+ * asks of it that it does not bear. */
+static void recover_connection(struct run *r, struct err *e)
+{
+    if (!reconnected(r, e)) {
+        if (!asked_to_stop(r))
+            end(r, OUTCOME_FAILED, e);
+    } else if (++r->tries > TRIES) {
+        e->kind = ERR_DATABASE;
+        err_wrap(e, "gave up after the connection broke %d times one after the other", r->tries);
+        end(r, OUTCOME_FAILED, e);
+    }
+}
+
 static void recover(struct run *r, const struct slice *s, struct err *e)
 {
     switch (e->kind) {
@@ -374,8 +388,7 @@ static void recover(struct run *r, const struct slice *s, struct err *e)
         break;
     case ERR_COMMIT_UNKNOWN:
     case ERR_LOST:
-        if (++r->tries > TRIES || (!reconnected(r, e) && !asked_to_stop(r)))
-            end(r, OUTCOME_FAILED, e);
+        recover_connection(r, e);
         break;
     default:
         end(r, OUTCOME_FAILED, e);
@@ -404,13 +417,15 @@ static void grow_back(struct run *r)
     r->tries = 0;
 }
 
-static void report_progress(struct run *r)
+static void report_progress(struct run *r, const struct slice *committed)
 {
     int64_t now = when_monotonic_us();
     r->out->duration_us = now - r->started;
     r->out->batch_us = now - r->batch_started;
+    r->out->batch_gone = committed->gone;
     if (r->options->progress)
         r->options->progress(r->options->context, r->plan, r->out);
+    r->out->batch_gone = NULL;
 }
 
 static void say_begins(struct run *r)
@@ -507,7 +522,7 @@ static void pass_in_batches(struct run *r)
         else if (!more)
             return;
         else if (s.picked)
-            report_progress(r);
+            report_progress(r, &s);
     }
 }
 
@@ -570,7 +585,7 @@ static void all_in_one(struct run *r)
             pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
             add_counts(r->plan, r->out->gone, r->out->detached, &all);
             r->out->batches++;
-            report_progress(r);
+            report_progress(r, &all);
             return;
         }
         ops->rollback(r->store);
@@ -578,6 +593,7 @@ static void all_in_one(struct run *r)
             return;
         if (e.kind == ERR_COMMIT_UNKNOWN)
             r->out->unknown += all.gone[r->plan->root.slot];
+        r->used_up = ERR_NONE; /* by rows that did not go */
         drop_skipped(r->out, skipped);
         r->tries = tries++; /* slices inside reset it; here it counts whole transactions */
         recover(r, &all, &e);

@@ -41,7 +41,8 @@ struct outcome {
     struct skipped_row *skipped;
     size_t n_skipped;
     int64_t duration_us;
-    int64_t batch_us; /* of the last batch */
+    int64_t batch_us;          /* of the last batch */
+    const int64_t *batch_gone; /* … its rows per plan->slots; during progress() only */
 };
 void outcome_init(struct outcome *o, const struct plan *p);
 void outcome_release(struct outcome *o);

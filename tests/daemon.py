@@ -55,7 +55,7 @@ def eventually(ask, timeout=20, every=0.02, words=""):
 def parse_metrics(text):
     """{(name, label values…): number} of the Prometheus text format; labels in the order they are written."""
     found = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):      # a label may hold what splitlines takes for an end
         if not line or line.startswith("#"):
             continue
         name, labels, number = re.fullmatch(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)", line).groups()

@@ -277,7 +277,7 @@ class FrozenAtWork(Many, SqliteTest):
         freeze.between_batches(self, a)
         b.wait_for("lease_taken", 20)
         self.swept(b)
-        freeze.frozen(b)
+        freeze.between_batches(self, b)
         self.db.execute("update lapse_lease set expires_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')")
         due = self.fill(20)
         a.signal(signal.SIGCONT)

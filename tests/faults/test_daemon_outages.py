@@ -74,6 +74,20 @@ class Down(Outage, unittest.TestCase):
                 self.recovers(d, after, *TABLES)
         d.stop()
 
+    def test_away_while_no_tick_is_due(self):
+        """Who looks at /readyz hears of it before the next tick does: the gauges are read more often."""
+        self.contract = CONTRACT.replace(EVERY, "1h")
+        d = self.daemon()
+        for scheduler in ("main", "other"):
+            d.wait_for(f"{scheduler}.lifecycle_pruned")
+        self.assertTrue(d.ready(), d)
+        self.stopped()
+        d.signal(signal.SIGHUP)         # a contract that is read again is looked at at once
+        eventually(lambda: d.http("/readyz") == (503, "not ready\nthe database could not be reached\n"), words=lambda: d.http("/readyz"))
+        self.server.start()
+        eventually(d.ready, words=lambda: d.http("/readyz"))
+        d.stop()
+
     def test_restarted_between_two_ticks(self):
         """Nothing was lost, so there is nothing to say: a connection that went stale is simply made again."""
         self.contract = CONTRACT.replace(EVERY, "3s")

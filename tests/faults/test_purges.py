@@ -163,6 +163,20 @@ class Cancel(Statements):
             return self.one_outcome(r, told, how)
         self.assertEqual(self.each([self.CANCEL], check), {0, 2})
 
+    def test_while_another_holds_one_of_its_rows(self):
+        """Whoever holds a row may be about to take them all away."""
+        for held in ("completed", "failed"):
+            with self.subTest(held):
+                self.fill()
+                self.given(f"insert into lapse_purge (space, instance, reason, scheduled_at) values ('workflow', 'b', 'failed', '{AT}')")
+                with Session(self.db) as other:
+                    other.do("begin", f"delete from lapse_purge where instance = 'b' and reason = '{held}'")
+                    r = self.due()
+                    self.assertEqual((sorted(self.executed(r)), self.state("b")), (["a", "c"], WHOLE), r)
+                    other.do("rollback")
+                self.assertEqual(self.rows(), ["b", "b"])
+                self.rerun_finishes()
+
     def test_restart(self):
         """The instance runs again: what it then writes is never purged, and what it had is all there or all gone."""
         def check(r, told, how):

@@ -23,11 +23,12 @@ class Budget(Case):
         return p
 
     def test_rows(self):
-        for batch in ("batch: 3", "batch: 1000", "batch: null", "batch: 1"):
+        for batch, batches in (("batch: 3", 2), ("batch: 1000", 1), ("batch: null", 1), ("batch: 1", 5)):
             with self.subTest(batch):
                 self.given("delete from t")
                 self.fill(12)
                 p = self.run_it("{ rows: 5 }", 5, "budget", 6, batch)
+                self.assertEqual(p["batches"], batches, "cut to what is left, at once")
                 self.assertIn("budget.rows is used up, and rows are still due", p["error"])
                 self.left("t", *range(5, 12))       # the oldest went
                 self.run_it("{ rows: 5 }", 5, "budget", 6, batch)

@@ -1,7 +1,11 @@
 """`lapse init`: the draft passes check as it is, is complete when uncommented, and never names what must not go."""
 import os
 import re
+import socket
+import subprocess
 import time
+import unittest
+from pathlib import Path
 
 import yaml
 
@@ -329,6 +333,22 @@ class Files(Drafts):
         self.init()
         self.assertLess(time.monotonic() - start, 3)
         self.assertIn("in the 2000 rows looked at: active 1999, revoked 1", self.init().out)     # both ends
+
+
+class ProcessList(unittest.TestCase):
+    def test_the_password_is_not_in_it(self):
+        with socket.socket() as mute:       # a server that never answers
+            mute.bind(("127.0.0.1", 0))
+            mute.listen()
+            dsn = f"postgresql://u:s3cret@127.0.0.1:{mute.getsockname()[1]}/db?password=s3cret"
+            p = subprocess.Popen([program(), "init", dsn], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(p.wait)
+            self.addCleanup(p.kill)
+            mute.settimeout(20)
+            with mute.accept()[0]:
+                shown = Path(f"/proc/{p.pid}/cmdline").read_bytes()
+        self.assertIn(b"\0init\0postgresql://***", shown)
+        self.assertNotIn(b"s3cret", shown)
 
 
 class OnPostgres(Drafts, PostgresTest):

@@ -106,6 +106,27 @@ class Ticks(DaemonCase):
                 eventually(lambda: len(d.said("main.lifecycle_observed")) > 1)
             self.assertEqual(d.said("lifecycle_pruned"), [])
 
+    def test_the_history_is_swept(self):
+        self.lapse(EVERY_1S, "install", code=0)
+        now = "strftime('%Y-%m-%d %H:%M:%f', 'now', '-{} seconds')" if self.db.engine == "sqlite" else \
+            "now() - interval '{} seconds'"
+        for name, scheduler, ago in (("beat", "lapse", 595), ("old", "main", 2400), ("new", "main", 1200)):
+            self.given(f"insert into lapse_run (id, scheduler, source, owner, started_at, outcome, rows_gone, skipped, "
+                       f"unknown, batches, errors, counts) values ('{name}', '{scheduler}', 'daemon', 'o', "
+                       f"{now.format(ago)}, 'done', 0, 0, 0, 0, 0, '{{}}')")
+        d = self.daemon(EVERY_1S)
+        d.wait_for("lapse.lifecycle_pruned", lapse_run=1)
+        left = self.ids("lapse_run")
+        self.assertNotIn("old", left)
+        self.assertLessEqual({"beat", "new"}, set(left))
+        self.assertEqual(d.metrics()["lifecycle_prune_rows_total", "lapse", "lapse_run", "lapse.run"], 1)
+        before = d.metrics()["lapse_last_success_timestamp_seconds", "lapse"]
+        mark = d.mark()
+        d.signal(SIGHUP)
+        d.wait_for("lapse.contract_reloaded", after=mark)
+        self.assertEqual(d.metrics()["lapse_last_success_timestamp_seconds", "lapse"], before)
+        d.stop()
+
     def test_the_beat_survives_a_restart(self):
         contract = """
             schedulers: { main: { every: 4s, run_on_start: false } }
@@ -131,6 +152,17 @@ class Install(DaemonCase):
         names = [x["event"] for x in d.lines]
         self.assertLess(names.index("lapse.installed"), names.index("main.lifecycle_pruned"))
         self.assertIn(("daemon",), self.db.rows("select source from lapse_run"))
+
+    def test_a_store_that_is_set_right_while_it_is_waited_for(self):
+        """What was asked of the wrong one is asked of the right one, and the wrong one is forgotten."""
+        d = self.daemon(OFTEN, db=Sqlite(new_path("nowhere", ".db")).dsn)
+        d.wait_for("main.lifecycle_tick_failed")
+        self.assertFalse(d.ready())
+        d.rewrite(self.db, OFTEN)
+        d.signal(SIGHUP)
+        d.wait_for("lapse.contract_reloaded", changes=lambda c: "store changed" in c)
+        eventually(d.ready, words=lambda: d.http("/readyz"))
+        d.stop()
 
     def test_the_history_is_swept(self):
         """By the built-in scheduler, which keeps its beat of ten minutes over a restart."""

@@ -40,9 +40,9 @@ class Busy(Case):
 
     def feed(self, first, n=60):
         db = self.db
+        db.executemany("insert into step values (?, ?)", [(first + i, first + i) for i in range(n)])
         for table in ("job", "note"):
             db.executemany(f"insert into {table} values (?, ?)", [(first + i, 1 + i) for i in range(n)])
-        db.executemany("insert into step values (?, ?)", [(first + i, first + i) for i in range(n)])
         db.executemany("insert into seen values (?, ?, ?)", [(first + i, i % 4, i) for i in range(n)])
 
     def count(self, table):

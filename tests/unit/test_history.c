@@ -129,7 +129,8 @@ static void a_lease_held_elsewhere_leaves_nothing(void **state)
 static void the_gravest_counts(void **state)
 {
     struct file *f = *state;
-    static const char *const order[] = {"done", "budget", "paused", "stopped", "refused", "fuse", "failed"};
+    static const char *const order[] = {"done",    "window",  "budget", "paused",
+                                        "stopped", "refused", "fuse",   "failed"};
     install(f);
     for (size_t i = 0; i + 1 < COUNT_OF(order); i++) {
         AUTO(history_release) struct history h = begun(f);
@@ -137,8 +138,8 @@ static void the_gravest_counts(void **state)
         add(&h, order[i], "less", 0);
         history_end(&h, 1001 * US_PER_S);
         assert_string_equal(h.row.outcome, order[i + 1]);
-        assert_int_equal(h.row.errors, (i + 1 > 3) + (i > 3));
-        assert_true(i + 1 > 3 ? !strcmp(h.row.error, "why") : !h.row.error);
+        assert_int_equal(h.row.errors, (i + 1 > 4) + (i > 4));
+        assert_true(i + 1 > 4 ? !strcmp(h.row.error, "why") : !h.row.error);
     }
     AUTO(history_release) struct history h = begun(f);
     history_fail(&h, "what?", "odd");

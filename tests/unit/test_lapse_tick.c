@@ -274,8 +274,15 @@ static void facts_kept_from_before_delete_nothing(void **state)
     sql(p, "INSERT INTO part VALUES (1, 1)");
     expect(p, LAPSE_FINDINGS, OUTCOME_REFUSED, 0); /* a foreign key that the policy does not name */
     assert_int_equal(number(p, "SELECT count(*) FROM part"), 1);
+    sql(p, "DELETE FROM part; DELETE FROM job");
+    expect(p, LAPSE_FINDINGS, OUTCOME_REFUSED, 0); /* also while nothing is due */
+    add_job(p, -M);
     sql(p, "DROP TABLE part");
     expect(p, LAPSE_DONE, OUTCOME_DONE, 1); /* what was refused is looked at anew each time */
+    sql(p, "CREATE TABLE part(id INTEGER PRIMARY KEY, job INTEGER REFERENCES job(id))");
+    expect(p, LAPSE_FINDINGS, OUTCOME_REFUSED, 0);
+    sql(p, "DROP TABLE part");
+    expect(p, LAPSE_DONE, OUTCOME_DONE, 0);
     sql(p, "DROP TABLE job");
     expect(p, LAPSE_FINDINGS, OUTCOME_REFUSED, 0);
     sql(p, JOBS);
@@ -299,6 +306,23 @@ static void a_file_that_was_replaced_is_opened_anew(void **state)
     sql(p, JOBS);
     add_job(p, -M);
     expect(p, LAPSE_DONE, OUTCOME_DONE, 1);
+}
+
+/* A probe that finds nothing must not pass for a fuse that was settled. */
+static void a_fuse_that_tripped_is_said_at_every_tick(void **state)
+{
+    struct place_of_work *p = *state;
+    sql(p, JOBS);
+    install(p);
+    load(p, "policies: { job: { table: job, expires: end_ms, limits: { rows: 1 } } }\n");
+    expect(p, LAPSE_DONE, OUTCOME_DONE, 0);
+    add_job(p, -M);
+    add_job(p, -M);
+    expect(p, LAPSE_FUSE, OUTCOME_FUSE, 0);
+    sql(p, "DELETE FROM job");
+    expect(p, LAPSE_FUSE, OUTCOME_FUSE, 0);
+    sql(p, "DELETE FROM lapse_fuse");
+    expect(p, LAPSE_DONE, OUTCOME_DONE, 0);
 }
 
 static void policies_run_in_order_and_one_that_fails_stops_no_other(void **state)
@@ -364,10 +388,12 @@ static bool stop_now(void *context)
     return s->batches >= s->stop_after;
 }
 
-static void count_batch(void *context, const struct policy *p, int64_t us)
+static void count_batch(void *context, const struct report_policy *p, const int64_t *gone, int64_t us)
 {
     struct stopper *s = context;
-    assert_string_equal(p->name, "job");
+    assert_string_equal(p->policy->name, "job");
+    assert_int_equal(p->n_tables, 1);
+    assert_int_equal(gone[0], 2);
     assert_true(us > 0);
     s->batches++;
 }
@@ -750,6 +776,7 @@ int main(void)
         TEST(an_idle_tick_costs_one_probe_per_policy),
         TEST(facts_kept_from_before_delete_nothing),
         TEST(a_file_that_was_replaced_is_opened_anew),
+        TEST(a_fuse_that_tripped_is_said_at_every_tick),
         TEST(policies_run_in_order_and_one_that_fails_stops_no_other),
         TEST(a_brake_pauses),
         TEST(observe_counts_and_deletes_nothing),
