@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import harness
 import idle
+import purges
 
 NOW = "2026-01-02T00:00:00Z"
 OLD_MS = 1767225600000 - 3 * 86400 * 1000       # three days before the end of 2025
@@ -89,8 +90,15 @@ class IdleCapIndexed(IdleCap):
     index = "CREATE INDEX presence_newest ON presence (tenant_id, seen_at_ms)"
 
 
-CASES = {"orphans": Orphans, "cap-idle": IdleCap, "cap-idle-indexed": IdleCapIndexed}
+CASES = {"orphans": Orphans, "cap-idle": IdleCap, "cap-idle-indexed": IdleCapIndexed, "purges": purges.Purges, "purges-idle": purges.PurgesIdle}
 DAEMON = "daemon"
+
+
+def install(db, case):
+    if getattr(case, "install", False):
+        r = harness.lapse(db, case.contract, "install")
+        if r.code:
+            sys.exit(f"lapse failed: {r}")
 
 
 class OnSqlite:
@@ -101,6 +109,7 @@ class OnSqlite:
         c.execute("CREATE TEMP TABLE numbers (n integer PRIMARY KEY)")
         c.execute(f"""INSERT INTO numbers WITH RECURSIVE one(n) AS
                       (SELECT 1 UNION ALL SELECT n + 1 FROM one WHERE n < {rows}) SELECT n FROM one""")
+        install(self.original, case)
         for sql in case.schema(rows):
             c.execute(sql)
         c.execute("ANALYZE")
@@ -116,8 +125,12 @@ class OnSqlite:
 
     def by_hand(self, sql):
         c = sqlite3.connect(self.db.path, isolation_level=None)
-        done = c.execute(sql)
-        n = done.rowcount if done.rowcount >= 0 else len(done.fetchall())
+        n = 0
+        for one in [sql] if isinstance(sql, str) else ["BEGIN IMMEDIATE", *sql]:
+            done = c.execute(one)
+            n += done.rowcount if done.rowcount >= 0 else len(done.fetchall())
+        if c.in_transaction:
+            c.execute("COMMIT")
         c.close()
         return n
 
@@ -134,6 +147,7 @@ class OnPostgres:
             OnPostgres.server = harness.Postgres(settings={"max_wal_size": "4GB", "shared_buffers": "256MB"})
         self.original = self.server.fresh()
         self.original.execute(f"CREATE TEMP TABLE numbers AS SELECT n FROM generate_series(1::bigint, {rows}) AS n")
+        install(self.original, case)
         for sql in case.schema(rows):
             self.original.execute(sql)
         self.original.execute("VACUUM ANALYZE")
@@ -149,8 +163,10 @@ class OnPostgres:
 
     def by_hand(self, sql):
         with self.db.connect() as c, c.cursor() as cursor:
-            cursor.execute(sql)
-            n = cursor.rowcount
+            n = 0
+            for one in [sql] if isinstance(sql, str) else sql:
+                cursor.execute(one)
+                n += cursor.rowcount
             c.commit()
         self.db.close()
         return n
@@ -168,17 +184,19 @@ def timed(work):
     return time.monotonic() - start, result
 
 
-def run_lapse(place, case):
-    r = harness.lapse(place.db, case.contract, "sweep", "--json", "--no-progress", "--now", NOW, timeout=3000)
+def run_lapse(place, case, contract=None):
+    command = getattr(case, "command", ("sweep", "--no-progress"))
+    r = harness.lapse(place.db, contract or case.contract, *command, "--json", "--now", NOW, timeout=3000)
     if r.code:
         sys.exit(f"lapse failed: {r}")
-    return sum(p["rows"] for p in r.json["policies"])
+    return case.count(r.json) if hasattr(case, "count") else sum(p["rows"] for p in r.json["policies"])
 
 
 def compare(case, engine, rows, repeats):
     """Times of lapse and of the hand-written statement, in turns, each on the same data."""
     place = ENGINES[engine](case, rows)
-    ways = {"lapse": lambda: run_lapse(place, case), "hand": lambda: place.by_hand(case.by_hand)}
+    by_hand = (lambda: place.by_hand(case.by_hand)) if case.by_hand else (lambda: run_lapse(place, case, case.other_contract))
+    ways = {"lapse": lambda: run_lapse(place, case), "hand": by_hand}
     times = {name: [] for name in ways}
     for turn in range(repeats + 1):                 # the first turn warms up
         for name in (list(ways) if turn % 2 else list(reversed(ways))):

@@ -102,6 +102,19 @@ LAPSE_PUBLIC struct lapse_report *lapse_ack(const struct lapse_contract *c, cons
 LAPSE_PUBLIC struct lapse_report *lapse_pause(const struct lapse_contract *c, const struct lapse_options *o);
 LAPSE_PUBLIC struct lapse_report *lapse_resume(const struct lapse_contract *c, const struct lapse_options *o);
 
+/* Purges: words in o->key. schedule: SPACE INSTANCE REASON; cancel and status: SPACE INSTANCE; list: [SPACE];
+ * due carries out those that are due now. (An engine with a storage of its own: lapse_purge.h.) */
+LAPSE_PUBLIC struct lapse_report *lapse_purges_schedule(const struct lapse_contract *c,
+                                                        const struct lapse_options *o);
+LAPSE_PUBLIC struct lapse_report *lapse_purges_cancel(const struct lapse_contract *c,
+                                                      const struct lapse_options *o);
+LAPSE_PUBLIC struct lapse_report *lapse_purges_status(const struct lapse_contract *c,
+                                                      const struct lapse_options *o);
+LAPSE_PUBLIC struct lapse_report *lapse_purges_list(const struct lapse_contract *c,
+                                                    const struct lapse_options *o);
+LAPSE_PUBLIC struct lapse_report *lapse_purges_due(const struct lapse_contract *c,
+                                                   const struct lapse_options *o);
+
 /* The schedulers: who holds a lease, the last and the next run; past runs. Both from the database, whether a
  * daemon runs or not. */
 LAPSE_PUBLIC struct lapse_report *lapse_status(const struct lapse_contract *c, const struct lapse_options *o);

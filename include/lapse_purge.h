@@ -136,6 +136,19 @@ LAPSE_PUBLIC void lapse_memory_storage(struct lapse_memory *m, struct lapse_stor
 LAPSE_PUBLIC void lapse_memory_alarm(struct lapse_memory *m, struct lapse_alarm *ret);
 /* Whether the alarm is due; it is not set any more then. */
 LAPSE_PUBLIC int lapse_memory_rings(struct lapse_memory *m, int64_t now_ms);
+/* A table in any store, with the columns instance, key (texts) and value (a text, or bytes): the rows of one
+ * instance. dsn and table are written as in a contract. NULL: *ret_error says what is wrong; free() it. One
+ * thread at a time. A connection that breaks is made again. The key lapse:alarm is the alarm's own. */
+struct lapse_table;
+LAPSE_PUBLIC struct lapse_table *lapse_table_open(const char *dsn, const char *table, const char *instance,
+                                                  char **ret_error);
+LAPSE_PUBLIC void lapse_table_close(struct lapse_table *t);
+LAPSE_PUBLIC void lapse_table_storage(struct lapse_table *t, struct lapse_storage *ret);
+LAPSE_PUBLIC void lapse_table_alarm(struct lapse_table *t, struct lapse_alarm *ret);
+/* Whether the alarm is due; it is not set any more then. -1: lapse_table_error says why it cannot be told. */
+LAPSE_PUBLIC int lapse_table_rings(struct lapse_table *t, int64_t now_ms, int *ret_rings);
+/* Of the last call of an adapter that returned -1. */
+LAPSE_PUBLIC const char *lapse_table_error(const struct lapse_table *t);
 /* The system's clock. */
 LAPSE_PUBLIC void lapse_system_clock(struct lapse_clock *ret);
 

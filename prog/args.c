@@ -32,11 +32,6 @@ const struct command *args_command(const struct grammar *g, const char *name)
     for (size_t i = 0; i < g->n_commands; i++)
         if (strcmp(g->commands[i].name, name) == 0)
             return &g->commands[i];
-    for (size_t i = 0; i < g->n_later; i++)
-        if (strcmp(g->later[i], name) == 0) {
-            fprintf(stderr, "lapse: '%s' is not part of this version\n", name);
-            return NULL;
-        }
     unknown_command(g, name);
     return NULL;
 }

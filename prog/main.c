@@ -23,6 +23,9 @@ static const struct command commands[] = {
      "Run as a daemon: tick every scheduler until stopped (SIGTERM); SIGHUP reads the contract again.",
      OPTION_FILE | OPTION_OBSERVE | OPTION_INSTALL | OPTION_WATCH | OPTION_LOG_FORMAT | OPTION_LOG_LEVEL,
      cmd_run},
+    {"purge", "schedule|cancel|status|list|due ...",
+     "Purge one instance's data some time after it ended: by hand, or all that are due now.",
+     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_purge},
     {"status", "", "Show the schedulers: last and next runs, leases, brakes, fuses, errors.",
      OPTION_FILE | OPTION_JSON, cmd_status},
     {"history", "[SCHEDULER]", "Show past runs, the newest first.", OPTION_FILE | OPTION_JSON | OPTION_LAST,
@@ -66,12 +69,8 @@ static const struct option options[] = {
     {OPTION_VERSION, 'V', "version", NULL, "Show the version."},
 };
 
-/* Planned, not there yet: said so instead of guessing what was meant. */
-static const char *const later[] = {"purge"};
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-static const struct grammar grammar = {commands,       COUNT(commands), options,
-                                       COUNT(options), later,           COUNT(later)};
+static const struct grammar grammar = {commands, COUNT(commands), options, COUNT(options)};
 
 static void show_option(FILE *out, const struct option *o)
 {

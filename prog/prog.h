@@ -65,8 +65,6 @@ struct grammar {
     size_t n_commands;
     const struct option *options;
     size_t n_options;
-    const char *const *later; /* commands that this version does not have */
-    size_t n_later;
 };
 int args_read(const struct grammar *g, int argc, char **argv, struct call *call);
 const struct command *args_command(const struct grammar *g, const char *name); /* NULL after saying so */
@@ -110,6 +108,7 @@ int cmd_install(const struct call *call);
 int cmd_ack(const struct call *call);
 int cmd_pause(const struct call *call);
 int cmd_resume(const struct call *call);
+int cmd_purge(const struct call *call);
 int cmd_init(const struct call *call);
 int cmd_contract(const struct call *call);
 int cmd_run(const struct call *call);

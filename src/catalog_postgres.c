@@ -114,6 +114,11 @@ static enum type_class class_of(const char *type)
     return TYPE_OTHER;
 }
 
+static int bytes_of(const char *type)
+{
+    return strcmp(type, "int2") == 0 ? 2 : strcmp(type, "int4") == 0 ? 4 : 0;
+}
+
 static void push_column(struct arena *a, struct table *t, const struct rows *r, size_t row)
 {
     t->columns = arena_push(a, t->columns, t->n_columns, sizeof(*t->columns));
@@ -121,6 +126,7 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .name = keep(a, cell(r, row, 1)),
         .sql_type = keep(a, cell(r, row, 2)),
         .type = class_of(cell(r, row, 3)),
+        .bytes = bytes_of(cell(r, row, 3)),
         .not_null = is_true(cell(r, row, 4)),
         .collation = keep(a, cell(r, row, 5)),
         .generated = is_true(cell(r, row, 7)),

@@ -513,8 +513,8 @@ static void suggest_table(struct findings *findings, size_t from, const struct t
 
 /* Making the plan has complained of tables that are not there (findings `from` on); only the database knows
  * which there are instead. */
-static int suggest_tables(struct store *s, const struct facts *facts, const struct table_names *names,
-                          struct findings *findings, size_t from, struct err *e)
+int check_suggest_tables(struct store *s, const struct facts *facts, const struct table_names *names,
+                         struct findings *findings, size_t from, struct err *e)
 {
     const char **words = NULL;
     size_t n = 0;
@@ -568,7 +568,7 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     if (p->expires.text || p->n_age || p->orphan || p->cap) /* the file has complained of another */
         plan = plan_make(p, facts, now, findings);
     if (plan ? check_made(plan, s, thorough, findings, e)
-             : suggest_tables(s, facts, &names, findings, before, e))
+             : check_suggest_tables(s, facts, &names, findings, before, e))
         return -1;
 
     bool refused = findings->errors > errors;

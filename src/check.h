@@ -13,6 +13,13 @@
 int check_policy(const struct contract *c, const struct policy *p, struct store *s, instant now,
                  bool thorough, struct findings *findings, struct plan **ret_plan, struct facts **ret_facts,
                  struct err *e);
+/* Everything about one space of purges; as check_policy. *ret_plan and *ret_facts are set where nothing was
+ * wrong. */
+int check_purge(const struct purge_space *space, struct store *s, instant now, bool thorough,
+                struct findings *findings, struct purge_plan **ret_plan, struct facts **ret_facts,
+                struct err *e);
+/* Its pure half. */
+void check_purge_plan(const struct purge_plan *p, bool thorough, struct findings *findings);
 /* Tables of the database that neither a policy, a purge nor `unbounded` names; notes, or errors when strict.
  */
 int check_coverage(const struct contract *c, struct store *s, bool strict, struct findings *findings,
@@ -27,6 +34,7 @@ struct needs {
     size_t n;
 };
 void needs_add(struct needs *all, const struct plan *p);
+void needs_add_purge(struct needs *all, const struct purge_plan *p);
 void needs_settle(struct needs *all); /* after the last plan */
 
 /* What check_policy does once there is a plan. */

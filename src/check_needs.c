@@ -51,6 +51,12 @@ void needs_add(struct needs *all, const struct plan *p)
     need_node(all, &p->root);
 }
 
+void needs_add_purge(struct needs *all, const struct purge_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        need(all, p->erases[i].table, NEED_SELECT | NEED_DELETE);
+}
+
 /* Locking rows takes the right to update some column. */
 void needs_settle(struct needs *all)
 {

@@ -64,6 +64,10 @@ void check_indexes(const struct survey *s);
 void check_orphan(const struct survey *s);
 void check_orphan_index(const struct survey *s);
 
+/* Names the nearest table where a finding (`from` on) says that one is not there. */
+int check_suggest_tables(struct store *s, const struct facts *facts, const struct table_names *names,
+                         struct findings *findings, size_t from, struct err *e);
+
 /* Which of the tables (real names) nothing in the contract names; f says how names match. Adds to open. */
 void coverage_open(const struct contract *c, const struct facts *f, const struct table_name *tables, size_t n,
                    struct arena *a, struct table_names *open);

@@ -63,6 +63,7 @@ static struct lapse_daemon *make(const char *file, const struct lapse_daemon_opt
     daemon_cond_init(&d->prepare.wake);
     daemon_cond_init(&d->answered);
     daemon_cond_init(&d->gauge.wake);
+    daemon_cond_init(&d->purges.wake);
     return d;
 }
 
@@ -110,6 +111,7 @@ void lapse_daemon_free(struct lapse_daemon *d)
     pthread_cond_destroy(&d->prepare.wake);
     pthread_cond_destroy(&d->answered);
     pthread_cond_destroy(&d->gauge.wake);
+    pthread_cond_destroy(&d->purges.wake);
     pthread_mutex_destroy(&d->log_lock);
     pthread_mutex_destroy(&d->lock);
     mem_free_p(&d);
@@ -403,6 +405,7 @@ static int begin(struct lapse_daemon *d, struct err *e)
     pthread_mutex_unlock(&d->lock);
     say_started(d);
     gauge_start(d);
+    purges_start(d);
     return prepare_start(d, true, e);
 }
 

@@ -103,6 +103,18 @@ struct prepare {
 };
 
 /* The thread that looks at how much is due. */
+/* The thread that carries out purges; as the gauge's. */
+struct purges_thread {
+    pthread_t thread;
+    bool running;
+
+    /* Under the lock. */
+    pthread_cond_t wake;
+    bool stop, done;
+    struct terms *terms;   /* to be worked under next; NULL: as before */
+    struct purger *purger; /* comes and goes */
+};
+
 struct gauge_thread {
     pthread_t thread;
     bool running; /* to be joined */
@@ -149,6 +161,7 @@ struct lapse_daemon {
     bool running;
     struct prepare prepare;
     struct gauge_thread gauge;
+    struct purges_thread purges;
 
     /* The loop's own. */
     struct watch watch;
@@ -227,6 +240,14 @@ void gauge_order_stop(struct lapse_daemon *d);
 void gauge_start(struct lapse_daemon *d);
 bool gauge_is_over(const struct lapse_daemon *d);
 void gauge_join(struct lapse_daemon *d);
+
+/* daemon_purges.c: as the gauge's. */
+void purges_order_terms(struct lapse_daemon *d, struct terms *t);
+void purges_order_stop(struct lapse_daemon *d);
+void purges_interrupt(struct lapse_daemon *d);
+void purges_start(struct lapse_daemon *d);
+bool purges_are_over(const struct lapse_daemon *d);
+void purges_join(struct lapse_daemon *d);
 
 /* daemon_stop.c: the loop's. */
 void stop_begin(struct lapse_daemon *d);

@@ -24,6 +24,7 @@ void stop_begin(struct lapse_daemon *d)
     d->running = false;
     prepare_stop(d);
     gauge_order_stop(d);
+    purges_order_stop(d);
     for (size_t i = 0; i < d->n_workers; i++)
         worker_order_leave(d->workers[i]);
     pthread_mutex_unlock(&d->lock);
@@ -39,6 +40,7 @@ void stop_at_once(struct lapse_daemon *d)
     pthread_mutex_lock(&d->lock);
     for (size_t i = 0; i < d->n_workers; i++)
         worker_interrupt(d->workers[i]);
+    purges_interrupt(d);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -58,7 +60,8 @@ bool stop_is_over(struct lapse_daemon *d)
     if (!atomic_load(&d->stopping))
         return false;
     pthread_mutex_lock(&d->lock);
-    bool over = !d->n_workers && (!d->prepare.running || d->prepare.done) && gauge_is_over(d);
+    bool over =
+        !d->n_workers && (!d->prepare.running || d->prepare.done) && gauge_is_over(d) && purges_are_over(d);
     pthread_mutex_unlock(&d->lock);
     d->abandoned = !over && d->give_up_us && when_monotonic_us() >= d->give_up_us;
     return over || d->abandoned;
@@ -72,6 +75,7 @@ enum lapse_exit stop_end(struct lapse_daemon *d)
     }
     prepare_join(d);
     gauge_join(d);
+    purges_join(d);
     run_rows_release(&d->prepare.runs);
     int code = d->prepare.exit;
     say_end(d, EVENT_STOPPED, LEVEL_INFO, "stopped");

@@ -290,6 +290,16 @@ static void prefix(struct stmt *s, const char *alias, const struct column *c, co
     write_glob(s, alias, c, &glob);
 }
 
+/* The set has the column's affinity, and so converts as the column does. */
+static void is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set)
+{
+    const size_t first = 0;
+    struct column exact = *c;
+    const struct column *as = &exact;
+    exact.collation = NULL;
+    in_set(s, alias, &c, 1, set, &first, &as);
+}
+
 /* BEGIN IMMEDIATE has locked the whole database already. */
 static void lock(struct stmt *s, const char *alias, enum lock_mode mode)
 {
@@ -302,6 +312,10 @@ static void now(struct stmt *s, instant at)
     char buf[WHEN_TEXT_SIZE];
     sql_bind_text(s, self, when_format_local(at, 3, buf), NULL);
 }
+
+/* Texts of times that sort as the times do; NULL passes. */
+#define DAY_GLOB  "[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]"
+#define TIME_GLOB "[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9]"
 
 const struct dialect dialect_sqlite = {
     .quote = '"',
@@ -316,6 +330,8 @@ const struct dialect dialect_sqlite = {
     .like = like,
     .prefix = prefix,
     .lock = lock,
+    .is_text_of_set = is_text_of_set,
+    .text_cast = "TEXT",
     .once = " AS ",
     .nulls_last = "",
     .now_is_text =
@@ -328,6 +344,12 @@ const struct dialect dialect_sqlite = {
             .clock = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
             .clock_us = "lapse_instant(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), 'UTC')",
             .later = {"strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+' || (", " / 1000000.0) || ' seconds')"},
+            .number_type = "INTEGER",
+            .by_any = {"(", ", space)"},
+            .time_check = {" CONSTRAINT \"write times like strftime('%Y-%m-%dT%H:%M:%fZ', 'now')\" CHECK (",
+                           " GLOB '" DAY_GLOB "T" TIME_GLOB "Z' OR ",
+                           " GLOB '" DAY_GLOB "T" TIME_GLOB "[0-9][0-9][0-9]Z')"},
+            .time_digits = 3,
             .no_roles = "SQLite has no roles: whoever may write the file may sweep it"},
     .backticks = true,
     .brackets = true,

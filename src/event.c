@@ -10,7 +10,7 @@ enum { NAMED_MOST = 8 }; /* labels named in a message; the fields have them all 
 
 /* Told: the message says all that the fields do, so that a terminal needs no fields. */
 static const struct kind {
-    const char *word;
+    const char *word; /* with a dot: the whole name */
     enum event_level level;
     bool of_scheduler, told;
     const char *help;
@@ -45,6 +45,9 @@ static const struct kind {
     [EVENT_SERVING] = {"serving", LEVEL_INFO, false, false, "Where HTTP listens."},
     [EVENT_INSTALLED] = {"installed", LEVEL_INFO, false, false, "lapse's own tables were made or upgraded."},
     [EVENT_REMARK] = {"remark", LEVEL_INFO, false, false, "Worth knowing, once."},
+    [EVENT_PURGE_EXECUTED] = {"purge.executed", LEVEL_INFO, false, true, "An instance's data was purged."},
+    [EVENT_PURGE_FAILED] = {"purge.failed", LEVEL_ERROR, false, true,
+                            "A purge, or the purges of a space, could not be carried out."},
 };
 
 static const struct level {
@@ -114,7 +117,8 @@ struct event *event_new(enum event_kind k, const char *scheduler, instant at)
     *ev = (struct event){.arena = a, .kind = k, .level = kinds[k].level, .at = at};
     ev->scheduler = scheduler ? event_clean(a, scheduler) : NULL;
     const char *of = kinds[k].of_scheduler && scheduler ? ev->scheduler : "lapse";
-    ev->name = arena_printf(a, "%s.%s", of, kinds[k].word);
+    bool whole = strchr(kinds[k].word, '.') != NULL;
+    ev->name = arena_printf(a, "%s%s%s", whole ? "" : of, whole ? "" : ".", kinds[k].word);
     return ev;
 }
 

@@ -8,7 +8,8 @@
 enum event_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR };
 const char *level_name(enum event_level l); /* "debug", "info", "warn", "error" */
 
-/* The names. Those with a scheduler are written <scheduler>.<word>, the others lapse.<word>. */
+/* The names. Those with a scheduler are written <scheduler>.<word>, the others lapse.<word>, or as they are.
+ */
 enum event_kind {
     EVENT_PRUNED,         /* <scheduler>.lifecycle_pruned */
     EVENT_TICK_FAILED,    /* <scheduler>.lifecycle_tick_failed */
@@ -29,6 +30,8 @@ enum event_kind {
     EVENT_SERVING,        /* lapse.serving: where HTTP listens */
     EVENT_INSTALLED,      /* lapse.installed */
     EVENT_REMARK,         /* lapse.remark */
+    EVENT_PURGE_EXECUTED, /* purge.executed */
+    EVENT_PURGE_FAILED,   /* purge.failed */
     N_EVENTS
 };
 

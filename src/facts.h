@@ -32,6 +32,7 @@ struct column {
     bool compares_apart;      /* PostgreSQL: the search path hides how its type compares (citext, …) */
     bool any_class;           /* SQLite: a value keeps the class it came with, so that '1' and 1 are two */
     const char *collation;    /* NULL: the type has none, or the default */
+    int bytes;                /* TYPE_INTEGER: what a value takes, where less than 8 do; 0: 8 */
     const char **labels;      /* TYPE_ENUM */
     size_t n_labels;
 };

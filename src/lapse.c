@@ -183,7 +183,8 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
     w->report->findings.arena = w->report->arena;
     for (size_t i = 0; i < c->contract->n_policies; i++)
         w->selected += selected(w, &c->contract->policies[i]);
-    if (!c->contract->n_policies && kind != REPORT_CHECK) /* check has a finding for it */
+    if (!c->contract->n_policies && !c->contract->n_purges &&
+        kind != REPORT_CHECK) /* check has a finding for it */
         work_remark(w, "the contract has no policies: nothing is bounded by it");
     return 0;
 }
@@ -228,7 +229,8 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
         work_brake_finding(&w, p);
         work_lease_finding(&w, p);
     }
-    if (!w.options->n_policies && check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0)
+    if (!w.options->n_policies &&
+        (work_check_purges(&w, &e) < 0 || check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0))
         work_fail(&w, &e);
     findings_sort(f);
     if (f->errors && !w.report->error)

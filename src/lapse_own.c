@@ -211,6 +211,48 @@ static void say_of_policy(struct work *w, const struct policy *p, const char *wh
     say(w, arena_printf(w->report->arena, "-- policy '%s' %s", p->name, what));
 }
 
+struct purge_plans {
+    struct purge_plan **plans;
+    struct facts **facts;
+    size_t n;
+};
+
+static void purge_plans_release(struct purge_plans *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        purge_plan_free(p->plans[i]);
+        facts_free(p->facts[i]);
+    }
+    mem_free_p(&p->plans);
+    mem_free_p(&p->facts);
+}
+
+static int plan_purges_for_grants(struct work *w, struct purge_plans *all, struct needs *needs, struct err *e)
+{
+    const struct contract *c = w->contract;
+    all->plans = mem_alloc((c->n_purges + 1) * sizeof(*all->plans));
+    all->facts = mem_alloc((c->n_purges + 1) * sizeof(*all->facts));
+    for (size_t i = 0; i < c->n_purges; i++) {
+        AUTO(arena_free_p) struct arena *scratch = arena_new();
+        struct findings found = {.arena = scratch};
+        struct table_names names = {0};
+        purge_tables(&c->purges[i], scratch, &names);
+        if (w->store->ops->inspect(w->store, &names, &all->facts[i], e) < 0)
+            return -1;
+        all->plans[all->n++] = purge_plan_make(&c->purges[i], all->facts[i], w->now, &found);
+        if (all->plans[i])
+            needs_add_purge(needs, all->plans[i]);
+        else
+            say(w, arena_printf(w->report->arena,
+                                "-- the purges of '%s' are left out: they do not fit the schema (lapse check "
+                                "says why)",
+                                c->purges[i].name));
+    }
+    if (c->n_purges)
+        say(w, "-- a program that schedules and cancels purges needs SELECT, INSERT, DELETE on lapse_purge");
+    return 0;
+}
+
 static int print_grants(struct work *w, struct err *e)
 {
     AUTO(plans_release) struct plans all = {0};
@@ -233,8 +275,12 @@ static int print_grants(struct work *w, struct err *e)
         if (plan)
             needs_add(&needs, plan);
     }
+    AUTO(purge_plans_release) struct purge_plans purges = {0};
+    if (plan_purges_for_grants(w, &purges, &needs, e) < 0)
+        return -1;
     needs_settle(&needs);
-    if (w->store->ops->own->print_grants(w->store, w->options->grants, needs.list, needs.n, &sql, e) < 0)
+    if (w->store->ops->own->print_grants(w->store, w->options->grants, needs.list, needs.n, c->n_purges > 0,
+                                         &sql, e) < 0)
         return -1;
     show_sql(w, "grants", text_str(&sql));
     return 0;

@@ -52,6 +52,9 @@ void work_brake_finding(struct work *w, const struct policy *p);
 
 /* The policy's scheduler. */
 const struct scheduler *work_scheduler(const struct work *w, const struct policy *p);
+/* Findings about the contract's purges. (lapse_purges.c) */
+int work_check_purges(struct work *w, struct err *e);
+
 /* The policy's scheduler if it is exclusive, else NULL. */
 const struct scheduler *work_exclusive(const struct work *w, const struct policy *p);
 /* A finding where the policy needs a lease that cannot be had. */

@@ -7,7 +7,7 @@
 
 #include "plan.h"
 
-enum { OWN_VERSION = 3 }; /* of the tables that this program knows */
+enum { OWN_VERSION = 4 }; /* of the tables that this program knows */
 
 /* As last looked at. */
 struct own_state {
@@ -15,10 +15,12 @@ struct own_state {
     char schema[260]; /* where they are, or would be; "" where the engine has no schemas */
     char lacks[200]; /* rights this user needs for a fuse and has not: "INSERT on public.lapse_fuse"; "": none
                       */
-    char lacks_lease[200]; /* the same for a lease */
-    char lacks_runs[200];  /* the same for the history */
+    char lacks_lease[200];  /* the same for a lease */
+    char lacks_runs[200];   /* the same for the history */
+    char lacks_purges[200]; /* the same for purges */
 };
-enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3 }; /* the versions that brought leases and the history */
+/* The versions that brought leases, the history, purges. */
+enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3, OWN_SINCE_PURGES = 4 };
 
 /* The fuse of a policy, as kept. */
 struct fuse_row {
@@ -129,7 +131,7 @@ struct own_ops {
     /* For people, after look: the statements that install would run; what a role needs for these and for
      * the given tables. Appended to out. */
     void (*print)(struct store *s, struct text *out);
-    int (*print_grants)(struct store *s, const char *role, const struct need *needs, size_t n,
+    int (*print_grants)(struct store *s, const char *role, const struct need *needs, size_t n, bool purges,
                         struct text *out, struct err *e);
 
     int (*fuse_read)(struct store *s, const char *policy, struct fuse_row *ret, struct err *e);

@@ -42,7 +42,7 @@ struct report_policy {
 };
 
 /* One value of a report in words, for machines. */
-enum fact_kind { FACT_TEXT, FACT_NUMBER, FACT_TIME, FACT_FLAG, FACT_TEXTS };
+enum fact_kind { FACT_TEXT, FACT_NUMBER, FACT_TIME, FACT_FLAG, FACT_TEXTS, FACT_ROWS };
 struct report_fact {
     const char *key;
     enum fact_kind kind;
@@ -51,6 +51,10 @@ struct report_fact {
     int64_t number; /* FACT_NUMBER, FACT_TIME, FACT_FLAG */
     const char **texts;
     size_t n;
+    const struct report_row {
+        struct report_fact *facts;
+        size_t n;
+    } * rows; /* FACT_ROWS: n of them */
 };
 
 /* One finding of init: a policy drafted for a table, or what the table has instead. */

@@ -382,6 +382,20 @@ static void put_mistakes(json_t *to, const struct report *r)
     json_object_set_new(to, "mistakes", list);
 }
 
+static json_t *fact_json(const struct report_fact *f);
+
+static json_t *rows_json(const struct report_fact *f)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < f->n; i++) {
+        json_t *row = json_object();
+        for (size_t k = 0; k < f->rows[i].n; k++)
+            json_object_set_new(row, f->rows[i].facts[k].key, fact_json(&f->rows[i].facts[k]));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
 static json_t *fact_json(const struct report_fact *f)
 {
     if (f->null)
@@ -395,6 +409,8 @@ static json_t *fact_json(const struct report_fact *f)
         return instant_json(f->number);
     case FACT_FLAG:
         return json_boolean(f->number);
+    case FACT_ROWS:
+        return rows_json(f);
     case FACT_TEXTS:
         break;
     }

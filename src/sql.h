@@ -59,6 +59,11 @@ struct dialect {
      * text. */
     void (*like)(struct stmt *s, const char *alias, const struct column *c, const char *pattern);
     void (*prefix)(struct stmt *s, const char *alias, const struct column *c, const char *prefix);
+    /* "the column is one of the texts in key set `set`", byte by byte, however the column compares. The texts
+     * fit its type. */
+    void (*is_text_of_set)(struct stmt *s, const char *alias, const struct column *c, int set);
+    bool hex_blobs;        /* bytes are given as the text \x616263 */
+    const char *text_cast; /* CAST (x AS this) gives a value's text */
     /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED", " FOR UPDATE OF …", " FOR SHARE
      * OF …". */
     void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
@@ -77,10 +82,15 @@ struct dialect {
         const char *bind_name, *bind_time; /* what values are bound as; NULL: the engine's choice */
         enum encoding time;                /* how that type holds an instant */
         const char *clock, *clock_us;      /* the database's clock: as that type; in microseconds */
-        const char *later[2];   /* … so many microseconds from now: before and after the number */
-        const char *lock;       /* lets one installer work at a time; NULL: a write does */
-        const char *has_schema; /* a row if there is schema {1}; NULL: no schemas */
-        const char *no_roles;   /* NULL: there are roles. Else why not */
+        const char *later[2];    /* … so many microseconds from now: before and after the number */
+        const char *lock;        /* lets one installer work at a time; NULL: a write does */
+        const char *has_schema;  /* a row if there is schema {1}; NULL: no schemas */
+        const char *no_roles;    /* NULL: there are roles. Else why not */
+        const char *number_type; /* of a key that the database counts up by itself */
+        const char *by_any[2];   /* an index that serves equality on a text of any length: before and after */
+        const char *time_check[3]; /* what makes times comparable as they are: before, between and after two
+                                    * mentions of the column; NULL: the type does */
+        int time_digits;           /* of a second's fraction that its clock writes */
     } own;
     /* How to scan the contract's SQL text. */
     bool dollar_quotes;     /* $tag$ … $tag$ */
@@ -146,6 +156,14 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
 /* Only those of the set to which no row of the table refers any more by a way down. */
 void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
+
+/* The data of the instances in a set: deleted, each row giving the text of its instance where rows are locked
+ * one by one; how many there are of each, where a transaction that writes keeps all others out; how many are
+ * left. */
+struct erasing;
+void sql_erase_count(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
+void sql_erase(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
+void sql_erase_left(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
 
 /* Reading. For plans that rank rows the probe is a necessary condition only, which costs no ranking: a group
  * of a cap has more rows than stay; a row is old enough. */

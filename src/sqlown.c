@@ -1,11 +1,12 @@
 /* sqlown: lapse's own tables in an SQL database: their shapes by version, fuses, brakes, leases. See own.h.
- * The history is in sqlown_run.c.
+ * The history is in sqlown_run.c, purges are in sqlown_purge.c.
  *
  * Statements are written with words in braces, which become what the engine calls them: {lapse_fuse} a table
  * with its schema, {name} {count} {time} {text} types, {clock} the database's clock, {us until} a time as
- * microseconds, {1} the first argument, bound, {later 1} the clock and so many microseconds. Rows are
- * replaced by DELETE and INSERT, which every engine has; where two do that at once, one of them finds the
- * other's row and begins again. */
+ * microseconds, {1} the first argument, bound, {later 1} the clock and so many microseconds, {until 1} a
+ * bound that an index serves and behind which no time up to those microseconds stands. Rows are replaced by
+ * DELETE and INSERT, which every engine has; where two do that at once, one of them finds the other's row and
+ * begins again. */
 #include "sqlown_parts.h"
 
 #include <stdio.h>
@@ -63,6 +64,25 @@ static const struct own_step steps[] = {
         "    UNIQUE (scheduler, started_at, id),\n"
         "    UNIQUE (started_at, id)\n"
         ")"},
+    /* An instance may have any number of rows, so that a plain INSERT never fails on a repeat. The first
+     * index finds the rows of an instance, however long its id. The second answers what is due: rows that
+     * wait for a time of their own, for a retry or for somebody's help each stand apart from those that wait
+     * for the delay of their reason, and among these the earliest is the first. No watermark: a transaction
+     * may commit late. */
+    {4, "CREATE TABLE {lapse_purge} (\n"
+        "    id {number} NOT NULL PRIMARY KEY,\n"
+        "    space {name} NOT NULL,\n"
+        "    instance {name} NOT NULL,\n"
+        "    reason {name},\n"
+        "    scheduled_at {time} NOT NULL DEFAULT {standing clock}{written scheduled_at},\n"
+        "    purge_at {time}{written purge_at},\n"
+        "    attempts {count} NOT NULL DEFAULT 0,\n"
+        "    retry_at {time}{written retry_at},\n"
+        "    parked_at {time},\n"
+        "    error {text}\n"
+        ")\n\n"
+        "{index lapse_purge_instance} {by instance}\n\n"
+        "{index lapse_purge_due} (space, parked_at, retry_at, purge_at, reason, scheduled_at)"},
 };
 
 /* The tables: since which version, by which columns they are known, and what a sweep does with them. */
@@ -87,8 +107,13 @@ static const struct own_table {
      {"id", "scheduler", "source", "owner", "started_at", "ended_at", "outcome", "rows_gone", "skipped",
       "unknown", "batches", "errors", "error", "counts"},
      NEED_SELECT | NEED_INSERT | NEED_UPDATE | NEED_DELETE}, /* who writes the history sweeps it, too */
+    {"lapse_purge",
+     OWN_SINCE_PURGES,
+     {"id", "space", "instance", "reason", "scheduled_at", "purge_at", "attempts", "retry_at", "parked_at",
+      "error"},
+     NEED_SELECT | NEED_INSERT | NEED_UPDATE | NEED_DELETE},
 };
-enum { TABLE_VERSION, TABLE_FUSE, TABLE_PAUSE, TABLE_LEASE, TABLE_RUN };
+enum { TABLE_VERSION, TABLE_FUSE, TABLE_PAUSE, TABLE_LEASE, TABLE_RUN, TABLE_PURGE };
 
 /* --- statements ----------------------------------------------------------------------------------------- */
 
@@ -102,6 +127,17 @@ static void bind_time(struct stmt *st, const struct dialect *d, instant at)
 {
     char local[WHEN_TEXT_SIZE], buf[WHEN_TEXT_SIZE + 1];
     snprintf(buf, sizeof(buf), "%sZ", when_format_local(at, 6, local));
+    *strchr(buf, ' ') = 'T';
+    sql_bind_text(st, d, buf, d->own.bind_time);
+}
+
+/* No time that is earlier or the same is written behind this, however many digits either has. */
+static void add_until(struct stmt *st, const struct dialect *d, instant at)
+{
+    char local[WHEN_TEXT_SIZE], buf[WHEN_TEXT_SIZE + 1];
+    int64_t unit = d->own.time_digits == 3 ? US_PER_MS : 1;
+    instant up = when_floor_div(at + unit - 1, unit) * unit;
+    snprintf(buf, sizeof(buf), "%sZ", when_format_local(up, d->own.time_digits, local));
     *strchr(buf, ' ') = 'T';
     sql_bind_text(st, d, buf, d->own.bind_time);
 }
@@ -133,6 +169,27 @@ static void add_instant(struct stmt *st, const struct dialect *d, const char *co
     d->time_value(st, "own", &t);
 }
 
+/* "CREATE INDEX name ON lapse_purge": the schema stands before the table, or, where there is a prefix
+ * instead, before the index. */
+static void add_index(struct stmt *st, const struct sql_store *s, const char *name)
+{
+    const struct dialect *d = s->engine->dialect;
+    text_addf(&st->sql, "CREATE INDEX %s", d->table_prefix ? d->table_prefix : "");
+    sql_name(st, d, name);
+    text_add(&st->sql, " ON ");
+    if (d->table_prefix)
+        sql_name(st, d, "lapse_purge");
+    else
+        add_table(st, s, "lapse_purge");
+}
+
+/* What a column of times may hold, where its type does not see to it. */
+static void add_written(struct stmt *st, const struct dialect *d, const char *column)
+{
+    for (size_t i = 0; d->own.time_check[0] && i < COUNT_OF(d->own.time_check); i++)
+        text_addf(&st->sql, "%s%s", i ? column : "", d->own.time_check[i]);
+}
+
 static void add_later(struct stmt *st, const struct dialect *d, const struct own_arg *a)
 {
     text_add(&st->sql, d->own.later[0]);
@@ -145,14 +202,27 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
     const struct dialect *d = s->engine->dialect;
     const struct {
         const char *word, *means;
-    } words[] = {{"name", d->own.name_type}, {"time", d->own.time_type}, {"text", d->own.text_type},
-                 {"count", "bigint"},        {"clock", d->own.clock},    {"clock_us", d->own.clock_us}};
+    } words[] = {{"name", d->own.name_type},    {"time", d->own.time_type}, {"text", d->own.text_type},
+                 {"count", "bigint"},           {"clock", d->own.clock},    {"clock_us", d->own.clock_us},
+                 {"number", d->own.number_type}};
     if (strncmp(word, "lapse_", 6) == 0)
         add_table(st, s, word);
     else if (strncmp(word, "us ", 3) == 0)
         add_instant(st, d, word + 3);
     else if (strncmp(word, "later ", 6) == 0)
         add_later(st, d, &args[word[6] - '1']);
+    else if (strncmp(word, "until ", 6) == 0)
+        add_until(st, d, args[word[6] - '1'].number);
+    else if (strncmp(word, "index ", 6) == 0)
+        add_index(st, s, word + 6);
+    else if (strncmp(word, "written ", 8) == 0)
+        add_written(st, d, word + 8);
+    else if (strncmp(word, "by ", 3) == 0)
+        text_addf(&st->sql, "%s%s%s", d->own.by_any[0], word + 3, d->own.by_any[1]);
+    else if (strcmp(word, "standing clock") == 0)
+        text_addf(&st->sql, "(%s)", d->own.clock);
+    else if (strcmp(word, "lock") == 0)
+        d->lock(st, "own", LOCK_SKIP);
     else if (word[0] >= '1' && word[0] <= '9')
         bind_arg(st, d, &args[strtol(word, NULL, 10) - 1]);
     else if (strcmp(word, "schema") == 0)
@@ -162,8 +232,8 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
             text_add(&st->sql, words[i].means);
 }
 
-static void write(struct stmt *st, const struct sql_store *s, const char *sql, size_t len,
-                  const struct own_arg *args)
+void own_write(struct stmt *st, const struct sql_store *s, const char *sql, size_t len,
+               const struct own_arg *args)
 {
     stmt_clear(st);
     for (const char *end = sql + len; sql < end;) {
@@ -173,7 +243,7 @@ static void write(struct stmt *st, const struct sql_store *s, const char *sql, s
         sql += plain;
         if (sql == end)
             return;
-        char word[32] = "";
+        char word[40] = "";
         size_t length = strcspn(++sql, "}");
         memcpy(word, sql, length < sizeof(word) ? length : sizeof(word) - 1);
         add_word(st, s, word, args);
@@ -181,20 +251,19 @@ static void write(struct stmt *st, const struct sql_store *s, const char *sql, s
     }
 }
 
-static int run(struct sql_store *s, const char *sql, const struct own_arg *args, int64_t *ret_affected,
-               struct err *e)
+int own_run(struct sql_store *s, const char *sql, const struct own_arg *args, int64_t *ret_affected,
+            struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     int64_t ignored;
-    write(&st, s, sql, strlen(sql), args);
+    own_write(&st, s, sql, strlen(sql), args);
     return s->engine->execute(s, &st, ret_affected ? ret_affected : &ignored, e);
 }
 
-static int ask(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret,
-               struct err *e)
+int own_ask(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    write(&st, s, sql, strlen(sql), args);
+    own_write(&st, s, sql, strlen(sql), args);
     return s->engine->query(s, &st, ret, e);
 }
 
@@ -202,10 +271,10 @@ int own_look_up(struct sql_store *s, const char *sql, const struct own_arg *args
                 struct err *e)
 {
     if (s->writing)
-        return ask(s, sql, args, ret, e);
+        return own_ask(s, sql, args, ret, e);
     int r = s->engine->begin_read(s, STATEMENT_US, e);
     if (r == 0)
-        r = ask(s, sql, args, ret, e);
+        r = own_ask(s, sql, args, ret, e);
     s->engine->rollback(s);
     return r;
 }
@@ -221,9 +290,9 @@ int64_t own_number(const struct value *v)
 static int change_one(struct sql_store *s, struct own_change *c, struct err *e)
 {
     if (!c->found)
-        return run(s, c->sql, c->args, &c->affected, e);
+        return own_run(s, c->sql, c->args, &c->affected, e);
     rows_release(c->found);
-    return ask(s, c->sql, c->args, c->found, e);
+    return own_ask(s, c->sql, c->args, c->found, e);
 }
 
 static int change_once(struct sql_store *s, struct own_change *changes, size_t n, struct err *e)
@@ -308,13 +377,14 @@ static void add_missing(const struct table *t, int needs, struct text *out)
 }
 
 /* Where it is noted what a table lacks whose absence concerns only some: the policies with a fuse, those that
- * need a lease, the history. NULL: a brake that cannot be read must not be passed over. */
+ * need a lease, the history, purges. NULL: a brake that cannot be read must not be passed over. */
 static char *lacks_of(struct sql_store *s, size_t table)
 {
     struct own_state *own = &s->store.own;
     return table == TABLE_FUSE    ? own->lacks
            : table == TABLE_LEASE ? own->lacks_lease
            : table == TABLE_RUN   ? own->lacks_runs
+           : table == TABLE_PURGE ? own->lacks_purges
                                   : NULL;
 }
 
@@ -323,7 +393,7 @@ static int look_rights(struct sql_store *s, const struct table *t, size_t table,
     AUTO(text_release) struct text missing = {0};
     char *lacks = lacks_of(s, table);
     add_missing(t, tables[table].needs, &missing);
-    if (t->rows_hidden && table == TABLE_RUN)
+    if (t->rows_hidden && (table == TABLE_RUN || table == TABLE_PURGE))
         text_addf(&missing, "%sall rows (row security hides some)", missing.len ? ", " : "");
     else if (t->rows_hidden)
         return err_set(e, ERR_FINDINGS, "row security hides rows of %s from this user", t->print);
@@ -433,13 +503,13 @@ static int run_step(struct sql_store *s, const struct own_step *step, struct err
         AUTO(stmt_release) struct stmt st = {0};
         int64_t ignored;
         size_t len = next_statement(&rest, &sql);
-        write(&st, s, sql, len, NULL);
+        own_write(&st, s, sql, len, NULL);
         if (s->engine->execute(s, &st, &ignored, e) < 0)
             return -1;
     }
     const struct own_arg version = {ARG_COUNT, .number = step->version};
-    return run(s, "INSERT INTO {lapse_version} (version, installed_at) VALUES ({1}, {clock})", &version, NULL,
-               e);
+    return own_run(s, "INSERT INTO {lapse_version} (version, installed_at) VALUES ({1}, {clock})", &version,
+                   NULL, e);
 }
 
 /* CREATE SCHEMA asks for a right on the database even where the schema is there. */
@@ -452,11 +522,12 @@ static int make_schema(struct sql_store *s, struct err *e)
         return 0;
     if (!schema.name[0])
         return err_set(e, ERR_USAGE, "no schema is in the search path: say own_schema in the contract");
-    if (ask(s, has_schema, &schema, &found, e) < 0)
+    if (own_ask(s, has_schema, &schema, &found, e) < 0)
         return -1;
     if (found.n_rows)
         return 0;
-    if (run(s, "CREATE SCHEMA {schema}", NULL, NULL, e) < 0 || ask(s, has_schema, &schema, &made, e) < 0)
+    if (own_run(s, "CREATE SCHEMA {schema}", NULL, NULL, e) < 0 ||
+        own_ask(s, has_schema, &schema, &made, e) < 0)
         return -1;
     return made.n_rows ? 0 : err_set(e, ERR_USAGE, "own_schema: the name is too long for this database");
 }
@@ -466,10 +537,10 @@ static int upgrade_in(struct sql_store *s, const struct own_step *list, size_t n
 {
     AUTO(rows_release) struct rows found = {0};
     const char *lock = s->engine->dialect->own.lock;
-    if (lock && run(s, lock, NULL, NULL, e) < 0)
+    if (lock && own_run(s, lock, NULL, NULL, e) < 0)
         return -1;
-    if (make_schema(s, e) < 0 || run(s, version_table, NULL, NULL, e) < 0 ||
-        ask(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
+    if (make_schema(s, e) < 0 || own_run(s, version_table, NULL, NULL, e) < 0 ||
+        own_ask(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
         return -1;
     int64_t from = own_number(rows_at(&found, 0));
     for (size_t i = 0; i < n; i++)
@@ -535,7 +606,7 @@ static int install(struct store *store, int *ret_from, struct err *e)
 static void show(const struct sql_store *s, const char *sql, size_t len, struct text *out)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    write(&st, s, sql, len, NULL);
+    own_write(&st, s, sql, len, NULL);
     text_addf(out, "%s;\n\n", text_str(&st.sql));
 }
 
@@ -616,7 +687,7 @@ static void grant_schema(const struct dialect *d, const char *role, const char *
 }
 
 static int print_grants(struct store *store, const char *role, const struct need *needs, size_t n,
-                        struct text *out, struct err *e)
+                        bool purges, struct text *out, struct err *e)
 {
     const struct dialect *d = of(store)->engine->dialect;
     const char *schema = store->own.schema;
@@ -632,6 +703,8 @@ static int print_grants(struct store *store, const char *role, const struct need
     }
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         const struct table t = {.schema = schema, .name = tables[i].name};
+        if (i == TABLE_PURGE && !purges)
+            continue;
         grant_table(d, role, &(struct need){.table = &t, .rights = tables[i].needs}, out);
     }
     for (size_t i = 0; i < n; i++)

@@ -12,6 +12,14 @@ struct own_arg {
     bool null;
 };
 
+/* Words in braces become what the engine calls them; st is cleared first. */
+void own_write(struct stmt *st, const struct sql_store *s, const char *sql, size_t len,
+               const struct own_arg *args);
+int own_run(struct sql_store *s, const char *sql, const struct own_arg *args, int64_t *ret_affected,
+            struct err *e);
+int own_ask(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret,
+            struct err *e);
+
 /* In the open transaction; or else in one of its own, where waiting has an end. */
 int own_look_up(struct sql_store *s, const char *sql, const struct own_arg *args, struct rows *ret,
                 struct err *e);

@@ -75,7 +75,9 @@ int sqlstore_mark(struct store *s, struct err *e);
 int sqlstore_undo(struct store *s, struct err *e);
 int sqlstore_commit(struct store *s, struct err *e);
 void sqlstore_rollback(struct store *s);
-extern const struct own_ops sqlown; /* sqlown.c */
+extern const struct own_ops sqlown;      /* sqlown.c */
+extern const struct purge_ops sqlpurges; /* sqlown_purge.c */
+extern const struct keyed_ops sqlkeyed;  /* sqlstore_keyed.c */
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
     .look = sqlstore_look, .has_value = sqlstore_has_value, .count = sqlstore_count,                         \
@@ -84,6 +86,6 @@ extern const struct own_ops sqlown; /* sqlown.c */
     .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
     .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
     .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .backlog = sqlstore_backlog,             \
-    .own = &sqlown
+    .own = &sqlown, .purges = &sqlpurges, .keyed = &sqlkeyed
 
 #endif

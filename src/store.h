@@ -5,7 +5,8 @@
 
 #include <stdatomic.h>
 
-#include "own.h"
+#include "keyed.h"
+#include "purges.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
 struct rows {
@@ -205,7 +206,9 @@ struct store_ops {
     int (*commit)(struct store *s, struct err *e);
     void (*rollback)(struct store *s);
 
-    const struct own_ops *own; /* lapse's own tables */
+    const struct own_ops *own;      /* lapse's own tables */
+    const struct keyed_ops *keyed;  /* tables of keys and values */
+    const struct purge_ops *purges; /* the one of them that others write to; from OWN_SINCE_PURGES on */
 };
 struct store {
     const struct store_ops *ops;

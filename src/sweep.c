@@ -25,16 +25,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "retry.h"
+
 enum {
-    TRIES = 8,       /* of one transaction before it is split */
-    TRIES_SPLIT = 2, /* … once it is being split */
-    RECONNECTS = 8,
+    TRIES = 8,            /* of one transaction before it is split */
+    TRIES_SPLIT = 2,      /* … once it is being split */
     LOCKED_MOST = 5,      /* rows in a row that a lock kept: then it is no row's lock, but the table's */
     LEFT_MOST = 1000,     /* how far rows that stayed are counted */
     LOOKS_AFTER_LOSS = 4, /* at rows that the session of a broken connection may still hold */
 };
-static const int64_t PAUSE_FIRST_US = 20 * US_PER_MS, PAUSE_MOST_US = 2 * US_PER_S,
-                     PAUSE_STEP_US = 50 * US_PER_MS, LOOK_FOR_OWN_US = US_PER_S;
+static const int64_t LOOK_FOR_OWN_US = US_PER_S;
 
 struct run {
     struct store *store;
@@ -125,42 +125,25 @@ static void stop(struct run *r)
 /* --- pauses and connections ------------------------------------------------------------------------------
  */
 
-/* Doubles with every try, and differs between processes so that two that collided do not collide again. */
-static int64_t pause_length(int tries)
+static struct patience patience_of(const struct run *r)
 {
-    int64_t us = PAUSE_FIRST_US << (tries > 6 ? 6 : tries);
-    us = us > PAUSE_MOST_US ? PAUSE_MOST_US : us;
-    return us / 2 + when_monotonic_us() % (us / 2 + 1);
+    return (struct patience){r->options->stop, r->options->context};
 }
 
-static void wait_us(const struct run *r, int64_t us)
+static void wait_for(const struct run *r, int tries)
 {
-    while (us > 0 && !asked_to_stop(r)) {
-        int64_t step = us < PAUSE_STEP_US ? us : PAUSE_STEP_US;
-        when_sleep_us(step);
-        us -= step;
-    }
-}
-
-static bool is_lost(const struct err *e)
-{
-    return e->kind == ERR_LOST || e->kind == ERR_COMMIT_UNKNOWN;
+    struct patience p = patience_of(r);
+    retry_wait_us(&p, retry_pause_us(tries));
 }
 
 static bool reconnected(struct run *r, struct err *e)
 {
-    struct err why = *e;
-    for (int i = 0; i < RECONNECTS && !asked_to_stop(r); i++) {
-        if (r->store->ops->reconnect(r->store, &why) == 0) {
-            r->out->retries++;
-            r->lost = true;
-            return true;
-        }
-        wait_us(r, pause_length(i + 2));
-    }
-    why.kind = ERR_UNREACHABLE;
-    *e = why;
-    return false;
+    struct patience p = patience_of(r);
+    if (!retry_reconnect(r->store, &p, e))
+        return false;
+    r->out->retries++;
+    r->lost = true;
+    return true;
 }
 
 /* --- rows that cannot go
@@ -220,7 +203,7 @@ static bool try_again(struct run *r)
     if (++r->tries > most)
         return false;
     r->out->retries++;
-    wait_us(r, pause_length(r->tries));
+    wait_for(r, r->tries);
     return true;
 }
 
@@ -356,7 +339,7 @@ static void trip(struct run *r, const struct slice *s, const struct err *e)
     struct err why = ERR_INIT;
     int64_t rows = s->gone ? gone_before(r) + s->gone[r->plan->root.slot] : r->fuse.due;
     for (int tries = 0; fuse_trip(r->store, r->plan, &r->fuse, rows, &why) < 0; tries++) {
-        if (is_lost(&why) && tries < TRIES && reconnected(r, &why))
+        if (retry_is_lost(&why) && tries < TRIES && reconnected(r, &why))
             continue;
         err_wrap(&why, "the fuse tripped, but that could not be kept for the next run");
         end(r, OUTCOME_FAILED, &why);
@@ -666,7 +649,7 @@ static void look_again(struct run *r)
     int most = r->lost ? LOOKS_AFTER_LOSS : 1;
     for (int i = 0; i < most && !r->finished && !r->used_up && rows_left(r) > 0; i++) {
         if (r->lost)
-            wait_us(r, pause_length(i + 3));
+            wait_for(r, i + 3);
         drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
         pass(r);
     }
@@ -763,7 +746,7 @@ static void settle_fuse(struct run *r)
     if (!used_ack(r))
         return;
     for (int tries = 0; fuse_use(r->store, r->plan, &r->fuse, &e) < 0; tries++) {
-        if (is_lost(&e) && tries < TRIES && reconnected(r, &e))
+        if (retry_is_lost(&e) && tries < TRIES && reconnected(r, &e))
             continue;
         err_wrap(&e, "rows are gone, but the acknowledged fuse could not be reset");
         if (!r->finished)

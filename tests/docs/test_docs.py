@@ -117,9 +117,9 @@ def metrics_table():
 
 def events_table():
     text = joined((ROOT / "src" / "event.c").read_text())
-    rows = re.findall(r'\[EVENT_\w+\] = \{"(\w+)",\s*LEVEL_(\w+),\s*(true|false),\s*(?:true|false),\s*"([^"]*)"\}', text)
+    rows = re.findall(r'\[EVENT_\w+\] = \{"([\w.]+)",\s*LEVEL_(\w+),\s*(true|false),\s*(?:true|false),\s*"([^"]*)"\}', text)
     return table(("event", "level", "said when"),
-                 [(f"`{'<scheduler>' if of == 'true' else 'lapse'}.{word}`", level.lower(), help)
+                 [("`" + ("" if "." in word else "<scheduler>." if of == "true" else "lapse.") + f"{word}`", level.lower(), help)
                   for word, level, of, help in rows])
 
 

@@ -450,12 +450,6 @@ class Usage(Input, SqliteTest):
         r = self.usage(0, "--version")
         self.assertRegex(r.out, r"\d+\.\d+")
 
-    def test_what_comes_later_is_said(self):
-        path = contract_file(self.db, self.CONTRACT)
-        for command in ("run", "purge", "status"):
-            with self.subTest(command):
-                self.usage(2, "-f", path, command)
-
 
 def new_folder():
     path = new_path("folder")

@@ -7,8 +7,8 @@ from harness import *
 
 PLAIN = "policies: {s: {table: s, expires: at_ms}}"
 LIMITED = "policies: {s: {table: s, expires: at_ms, limits: {rows: 10}}}"
-OWN = ["lapse_fuse", "lapse_lease", "lapse_pause", "lapse_run", "lapse_version"]
-VERSION = 3
+OWN = ["lapse_fuse", "lapse_lease", "lapse_pause", "lapse_purge", "lapse_run", "lapse_version"]
+VERSION = 4
 
 
 class Own(Case):
@@ -47,7 +47,7 @@ class Installing(Own):
             self.assertEqual([r.json["from"] for r in done].count(0), 1, "only one of them installs")
             self.assertEqual(self.db.rows("select max(version), count(*) from lapse_version"), [(VERSION, VERSION)])
             self.given("drop table lapse_fuse; drop table lapse_pause; drop table lapse_lease; "
-                       "drop table lapse_run; drop table lapse_version")
+                       "drop table lapse_run; drop table lapse_purge; drop table lapse_version")
 
     def test_times_are_readable(self):
         self.install()
@@ -149,7 +149,7 @@ class Versions(Own):
 
     def as_of_version_1(self):
         self.install(LIMITED)
-        self.given("drop table lapse_lease; drop table lapse_run; delete from lapse_version where version > 1")
+        self.given("drop table lapse_lease; drop table lapse_run; drop table lapse_purge; delete from lapse_version where version > 1")
 
     def test_what_an_earlier_version_has_still_works(self):
         self.as_of_version_1()
@@ -166,7 +166,7 @@ class Versions(Own):
     def test_an_upgrade(self):
         self.as_of_version_1()
         self.lapse(LIMITED, "pause", "s", code=0)
-        self.assertEqual(len(self.install(PLAIN, "--print").json["statements"]), {True: 8, False: 7}[self.on_postgres])
+        self.assertEqual(len(self.install(PLAIN, "--print").json["statements"]), {True: 12, False: 11}[self.on_postgres])
         self.assertEqual(self.install().json["from"], 1)
         self.assertEqual(self.own_tables(), OWN)
         self.assertEqual(self.sweep(LIMITED, code=6).policy("s")["outcome"], "paused", "what was kept is kept")

@@ -57,7 +57,7 @@ class Status(Runs):
             self.assertIn("run lapse install", r.err)
             self.assertEqual(r.out, "")
         self.install()
-        self.given("drop table lapse_run; delete from lapse_version where version > 2")
+        self.given("drop table lapse_run; drop table lapse_purge; delete from lapse_version where version > 2")
         self.assertIn("run lapse install", self.lapse(CONTRACT, "status", code=2).err)
 
     def test_it_writes_nothing(self):

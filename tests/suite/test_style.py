@@ -11,7 +11,7 @@ from pathlib import Path
 from harness import ROOT
 
 FOLDERS = ("include", "src", "prog", "examples", "tests")
-PARTS = ("check", "daemon", "draft", "event", "explain", "history", "lapse", "page", "plan", "purge", "report", "sqlown")  # tested as a whole, by one file
+PARTS = ("check", "daemon", "draft", "event", "explain", "history", "lapse", "page", "plan", "purge", "report", "purges", "sqlown")  # tested as a whole, by one file
 BY_THE_SUITES = {"catalog_postgres", "store_postgres"}      # they need a server
 OF_THE_PROGRAM = {"http_guard"}                             # pure, in prog/
 

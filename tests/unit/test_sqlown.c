@@ -383,7 +383,7 @@ static void what_is_printed_is_what_is_missing(void **state)
     install(f);
     own_of(f)->print(f->store, &after);
     assert_string_equal(text_str(&after), "");
-    assert_int_equal(own_of(f)->print_grants(f->store, "r", NULL, 0, &after, &e), -1);
+    assert_int_equal(own_of(f)->print_grants(f->store, "r", NULL, 0, false, &after, &e), -1);
     assert_int_equal(e.kind, ERR_USAGE);
 }
 
