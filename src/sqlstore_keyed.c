@@ -37,6 +37,19 @@ static int not_such_a_table(const struct keyed *k, const char *name, const char 
         name, why, name, "text");
 }
 
+/* Whether the column's own comparison may find two names equal that are not: then one instance would erase
+ * what is another's. */
+static bool may_fold(const struct column *c)
+{
+    static const char *const types[] = {"citext", "bpchar"}, *const plain[] = {"C", "POSIX"};
+    bool folds = c->collation != NULL;
+    for (size_t i = 0; i < COUNT_OF(plain); i++)
+        folds = folds && strcmp(c->collation, plain[i]) != 0;
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        folds = folds || strstr(c->sql_type, types[i]); /* with or without a schema */
+    return folds;
+}
+
 static int look_at_table(struct keyed *k, const char *name, struct err *e)
 {
     if (!k->table || k->table->kind != KIND_TABLE)
@@ -49,6 +62,8 @@ static int look_at_table(struct keyed *k, const char *name, struct err *e)
     if (k->instance->type != TYPE_TEXT || k->key->type != TYPE_TEXT ||
         (k->value->type != TYPE_TEXT && k->value->type != TYPE_BLOB))
         return not_such_a_table(k, name, "instance and key must be texts, and value a text or bytes", e);
+    if (may_fold(k->instance) || may_fold(k->key))
+        return not_such_a_table(k, name, "instance and key must be texts that compare exactly", e);
     return 0;
 }
 
