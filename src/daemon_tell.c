@@ -175,13 +175,13 @@ void tell_tick(struct worker *w, const struct report *r, instant started)
 {
     struct lapse_daemon *d = w->daemon;
     instant at = when_now();
+    meter_tick(d->meter, r, w->name); /* counted before it is said: who reads the one finds the other */
     tell_lease(w);
     tell_held(w, r, at);
     tell_brake(w, r, at);
     tell_remarks(w, r);
     events_of_tick(r, w->name, at, daemon_say_lent, d);
     size_t errors = troubles_of_tick(w->troubles, r, at, daemon_say_lent, d);
-    meter_tick(d->meter, r, w->name);
     meter_add(d->meter, METRIC_TICK_ERRORS, (const char *[]){w->name}, (double)errors);
     note_tick(w, r, started, errors);
 }
