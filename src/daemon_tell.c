@@ -158,6 +158,7 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
                                  .duration_us = r->duration_us,
                                  .outcome = tick_outcome(r),
                                  .lost = r->exit == LAPSE_UNREACHABLE};
+    d->gauge.lost = d->gauge.lost && w->last.lost; /* it is there again, whatever the last look found */
     for (size_t i = 0; i < r->n_policies; i++) {
         struct policy_state *s = state_of(d, w->held, r->policies[i].policy);
         w->last.rows += rows_gone(r, &r->policies[i]);
