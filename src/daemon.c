@@ -62,8 +62,8 @@ static struct lapse_daemon *make(const char *file, const struct lapse_daemon_opt
     pthread_mutex_init(&d->log_lock, NULL);
     daemon_cond_init(&d->prepare.wake);
     daemon_cond_init(&d->answered);
-    daemon_cond_init(&d->gauge.wake);
-    daemon_cond_init(&d->purges.wake);
+    side_init(&d->gauge, d, &side_gauge);
+    side_init(&d->purges, d, &side_purges);
     return d;
 }
 
@@ -404,8 +404,9 @@ static int begin(struct lapse_daemon *d, struct err *e)
     d->running = true;
     pthread_mutex_unlock(&d->lock);
     say_started(d);
-    gauge_start(d);
-    purges_start(d);
+    side_start(&d->gauge);
+    if (!d->options.observe) /* who only observes carries nothing out */
+        side_start(&d->purges);
     return prepare_start(d, true, e);
 }
 

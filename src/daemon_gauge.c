@@ -1,4 +1,4 @@
-/* daemon_gauge: the thread that looks now and then at how much is due, for the metrics. */
+/* daemon_gauge: a look now and then at how much is due, for the metrics. */
 #include <string.h>
 
 #include "daemon_parts.h"
@@ -15,79 +15,28 @@ static bool is_swept(void *daemon, const struct policy *p)
     return swept;
 }
 
-/* Looks until it should stop or there are other terms. The lock is held, but not while it looks. */
-static void look(struct lapse_daemon *d, struct gauge *g)
+static void *open_gauge(struct lapse_daemon *d, const struct contract *c)
 {
-    struct gauge_thread *t = &d->gauge;
-    while (!t->stop && !t->terms) {
-        pthread_mutex_unlock(&d->lock);
-        int64_t us = gauge_turn(g, when_monotonic_us());
-        pthread_mutex_lock(&d->lock);
-        t->lost = gauge_lost(g);
-        if (!t->stop && !t->terms)
-            daemon_cond_wait(&t->wake, &d->lock, us);
-    }
-}
-
-static void *run(void *daemon)
-{
-    struct lapse_daemon *d = daemon;
-    struct gauge_thread *t = &d->gauge;
     const struct gauge_options o = {.busy = is_swept, .say = daemon_say_lent, .context = d};
-    pthread_mutex_lock(&d->lock);
-    while (!t->stop) {
-        struct terms *terms = t->terms;
-        t->terms = NULL;
-        t->gauge = gauge_new(terms->contract, d->meter, &o);
-        look(d, t->gauge);
-        struct gauge *g = t->gauge;
-        t->gauge = NULL;
-        pthread_mutex_unlock(&d->lock);
-        gauge_free(g);
-        terms_drop(terms);
-        pthread_mutex_lock(&d->lock);
-    }
-    t->done = true;
-    daemon_wake(d);
-    pthread_mutex_unlock(&d->lock);
-    return NULL;
+    return gauge_new(c, d->meter, &o);
 }
 
-/* --- for the loop ----------------------------------------------------------------------------------------
- */
-
-void gauge_start(struct lapse_daemon *d)
+static int64_t turn(void *gauge, bool *ret_lost)
 {
-    d->gauge.running = daemon_thread(&d->gauge.thread, run, d) == 0;
-    if (!d->gauge.running)
-        daemon_remark(d, LEVEL_WARN, "how much is due is not measured: no thread could be started");
+    int64_t us = gauge_turn(gauge, when_monotonic_us());
+    *ret_lost = gauge_lost(gauge);
+    return us;
 }
 
-void gauge_order_terms(struct lapse_daemon *d, struct terms *t)
+static void close_gauge(void *gauge)
 {
-    terms_drop(d->gauge.terms);
-    d->gauge.terms = terms_take(t);
-    pthread_cond_signal(&d->gauge.wake);
+    gauge_free(gauge);
 }
 
-void gauge_order_stop(struct lapse_daemon *d)
+static void interrupt(void *gauge)
 {
-    d->gauge.stop = true;
-    if (d->gauge.gauge)
-        gauge_interrupt(d->gauge.gauge);
-    pthread_cond_signal(&d->gauge.wake);
+    gauge_interrupt(gauge);
 }
 
-bool gauge_is_over(const struct lapse_daemon *d)
-{
-    return !d->gauge.running || d->gauge.done;
-}
-
-void gauge_join(struct lapse_daemon *d)
-{
-    if (d->gauge.running)
-        pthread_join(d->gauge.thread, NULL);
-    d->gauge.running = false;
-    terms_drop(d->gauge.terms);
-    d->gauge.terms = NULL;
-}
+const struct side_kind side_gauge = {"how much is due is not measured", open_gauge, turn, close_gauge,
+                                     interrupt};

@@ -4,30 +4,13 @@
 #include <string.h>
 
 #include "daemon_parts.h"
+#include "report_json.h"
 
 #define ASK_MOST_US (2 * US_PER_S) /* so long does a question wait for another */
-
-static void set_time(json_t *o, const char *key, bool there, instant at)
-{
-    char buf[WHEN_TEXT_SIZE];
-    json_object_set_new(o, key, there ? json_string(when_format(at, buf)) : json_null());
-}
-
-/* Bytes that are no text (a database's message in another encoding) are no reason to say nothing. */
-static void set_text(json_t *o, const char *key, const char *text)
-{
-    json_t *t = text ? json_string(text) : json_null();
-    json_object_set_new(o, key, t ? t : json_string("(not UTF-8)"));
-}
 
 static void set_seconds(json_t *o, const char *key, int64_t us)
 {
     json_object_set_new(o, key, json_real((double)us / (double)US_PER_S));
-}
-
-static void set_number(json_t *o, const char *key, int64_t number)
-{
-    json_object_set_new(o, key, json_integer(number));
 }
 
 static void set_flag(json_t *o, const char *key, bool flag)
@@ -50,10 +33,10 @@ static json_t *last_json(const struct last_tick *l)
     if (!l->there)
         return json_null();
     json_t *o = json_object();
-    set_time(o, "started", true, l->started);
+    put_time(o, "started", true, l->started);
     set_seconds(o, "duration", l->duration_us);
-    set_text(o, "outcome", l->outcome);
-    set_number(o, "rows", l->rows);
+    put_string(o, "outcome", l->outcome);
+    put_integer(o, "rows", l->rows);
     return o;
 }
 
@@ -61,12 +44,12 @@ static void set_rhythm(json_t *o, const struct scheduler *s)
 {
     AUTO(text_release) struct text every = {0};
     if (s->cron) {
-        set_text(o, "cron", s->cron);
+        put_string(o, "cron", s->cron);
     } else {
         span_format(s->every.us, &every);
-        set_text(o, "every", text_str(&every));
+        put_string(o, "every", text_str(&every));
     }
-    set_text(o, "timezone", s->timezone);
+    put_string(o, "timezone", s->timezone);
     set_flag(o, "exclusive", s->exclusive);
     set_flag(o, "enabled", s->enabled);
 }
@@ -74,16 +57,16 @@ static void set_rhythm(json_t *o, const struct scheduler *s)
 static json_t *worker_json(const struct worker *w, instant now)
 {
     json_t *o = json_object();
-    set_text(o, "name", w->name);
+    put_string(o, "name", w->name);
     set_rhythm(o, w->scheduler);
     set_flag(o, "lease_held", w->leads);
     set_flag(o, "working", w->beat.working);
     json_object_set_new(o, "last", last_json(&w->last));
-    set_time(o, "next", w->begun && !w->beat.working && w->beat.start != NEVER, w->beat.start);
+    put_time(o, "next", w->begun && !w->beat.working && w->beat.start != NEVER, w->beat.start);
     set_seconds(o, "late_seconds", w->begun ? beat_late_us(&w->beat, now) : 0);
-    set_number(o, "errors", w->errors);
-    set_text(o, "error", w->error);
-    set_time(o, "error_since", w->error != NULL, w->error_since);
+    put_integer(o, "errors", w->errors);
+    put_string(o, "error", w->error);
+    put_time(o, "error_since", w->error != NULL, w->error_since);
     return o;
 }
 
@@ -101,15 +84,15 @@ char *lapse_daemon_status(struct lapse_daemon *d)
 {
     json_t *o = json_object();
     char *why = NULL;
-    set_text(o, "version", LAPSE_VERSION);
+    put_string(o, "version", LAPSE_VERSION);
     set_flag(o, "ready", lapse_daemon_ready(d, &why));
-    set_text(o, "not_ready", why);
+    put_string(o, "not_ready", why);
     free(why);
     pthread_mutex_lock(&d->lock);
-    set_time(o, "started", true, d->started);
-    set_text(o, "contract", d->file);
-    set_time(o, "loaded_at", true, d->loaded_at);
-    set_number(o, "generation", (int64_t)d->generation);
+    put_time(o, "started", true, d->started);
+    put_string(o, "contract", d->file);
+    put_time(o, "loaded_at", true, d->loaded_at);
+    put_integer(o, "generation", (int64_t)d->generation);
     set_flag(o, "observe", d->options.observe);
     json_object_set_new(o, "schedulers", workers_json(d));
     pthread_mutex_unlock(&d->lock);
@@ -129,19 +112,19 @@ static json_t *policy_json(const struct policy *p, const struct policy_state *s)
     json_t *o = json_object();
     AUTO(text_release) struct text table = {0};
     table_name_print(&p->table, &table);
-    set_text(o, "name", p->name);
-    set_text(o, "scheduler", p->scheduler);
-    set_text(o, "table", text_str(&table));
-    set_text(o, "label", p->label);
-    set_text(o, "bound", bound_name(p));
+    put_string(o, "name", p->name);
+    put_string(o, "scheduler", p->scheduler);
+    put_string(o, "table", text_str(&table));
+    put_string(o, "label", p->label);
+    put_string(o, "bound", bound_name(p));
     set_flag(o, "enabled", p->enabled);
-    set_text(o, "outcome", s->ran ? outcome_name(s->outcome) : NULL);
-    set_time(o, "at", s->ran, s->at);
-    set_number(o, "rows", s->rows);
-    set_number(o, "rows_total", s->rows_total);
+    put_string(o, "outcome", s->ran ? outcome_name(s->outcome) : NULL);
+    put_time(o, "at", s->ran, s->at);
+    put_integer(o, "rows", s->rows);
+    put_integer(o, "rows_total", s->rows_total);
     if (s->ran && s->due >= 0)
-        set_number(o, "due", s->due);
-    set_text(o, "error", s->error);
+        put_integer(o, "due", s->due);
+    put_string(o, "error", s->error);
     return o;
 }
 
@@ -157,26 +140,6 @@ char *lapse_daemon_policies(struct lapse_daemon *d)
 
 /* --- past runs -------------------------------------------------------------------------------------------
  */
-
-static json_t *run_json(const struct run_row *r)
-{
-    json_t *o = json_object(), *counts = r->counts ? json_loads(r->counts, 0, NULL) : NULL;
-    set_text(o, "id", r->id);
-    set_text(o, "scheduler", r->scheduler);
-    set_text(o, "source", r->source);
-    set_text(o, "owner", r->owner);
-    set_time(o, "started", true, r->started);
-    set_time(o, "ended", r->ended, r->ended_at);
-    set_text(o, "outcome", r->outcome);
-    set_number(o, "rows", r->rows);
-    set_number(o, "skipped", r->skipped);
-    set_number(o, "unknown", r->unknown);
-    set_number(o, "batches", r->batches);
-    set_number(o, "errors", r->errors);
-    set_text(o, "error", r->error);
-    json_object_set_new(o, "counts", counts ? counts : json_object());
-    return o;
-}
 
 static int read_runs(const struct contract *c, const char *scheduler, int64_t most, struct run_rows *ret,
                      struct err *e)

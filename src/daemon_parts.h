@@ -102,29 +102,29 @@ struct prepare {
     bool runs_new; /* not looked at by the loop yet */
 };
 
-/* The thread that looks at how much is due. */
-/* The thread that carries out purges; as the gauge's. */
-struct purges_thread {
-    pthread_t thread;
-    bool running;
-
-    /* Under the lock. */
-    pthread_cond_t wake;
-    bool stop, done;
-    struct terms *terms;   /* to be worked under next; NULL: as before */
-    struct purger *purger; /* comes and goes */
+/* What a side thread does. work lives from open to close, under one contract; open has the lock, turn and
+ * close have not. */
+struct side_kind {
+    const char *without; /* what it means where the thread cannot be */
+    void *(*open)(struct lapse_daemon *d, const struct contract *c);
+    /* How long nothing is to be done, in us; *ret_lost: the database was not there. */
+    int64_t (*turn)(void *work, bool *ret_lost);
+    void (*close)(void *work);
+    void (*interrupt)(void *work); /* ends the turn that is running, soon; any thread */
 };
-
-struct gauge_thread {
+extern const struct side_kind side_gauge, side_purges;
+struct side {
+    struct lapse_daemon *daemon;
+    const struct side_kind *kind;
     pthread_t thread;
     bool running; /* to be joined */
 
     /* Under the lock. */
     pthread_cond_t wake;
     bool stop, done;
-    struct terms *terms; /* to look at from now on; NULL: as before */
-    struct gauge *gauge;
-    bool lost; /* the database was not there at the last look */
+    struct terms *terms; /* to be worked under next; NULL: as before */
+    void *work;          /* NULL: none now */
+    bool lost;           /* the database was not there at the last turn */
 };
 
 /* A file that is watched. */
@@ -160,8 +160,7 @@ struct lapse_daemon {
     char *refused;               /* why the last reload was; NULL: it was not */
     bool running;
     struct prepare prepare;
-    struct gauge_thread gauge;
-    struct purges_thread purges;
+    struct side gauge, purges;
 
     /* The loop's own. */
     struct watch watch;
@@ -234,20 +233,15 @@ void prepare_stop(struct lapse_daemon *d);  /* asks it to end; the lock is held 
 void prepare_again(struct lapse_daemon *d); /* for the terms in force; the lock is held */
 void prepare_join(struct lapse_daemon *d);
 
-/* daemon_gauge.c: the loop's; orders with the lock held, after gauge_order_terms a start without it. */
-void gauge_order_terms(struct lapse_daemon *d, struct terms *t);
-void gauge_order_stop(struct lapse_daemon *d);
-void gauge_start(struct lapse_daemon *d);
-bool gauge_is_over(const struct lapse_daemon *d);
-void gauge_join(struct lapse_daemon *d);
-
-/* daemon_purges.c: as the gauge's. */
-void purges_order_terms(struct lapse_daemon *d, struct terms *t);
-void purges_order_stop(struct lapse_daemon *d);
-void purges_interrupt(struct lapse_daemon *d);
-void purges_start(struct lapse_daemon *d);
-bool purges_are_over(const struct lapse_daemon *d);
-void purges_join(struct lapse_daemon *d);
+/* daemon_side.c: the loop's; orders and interruptions with the lock held, a start, after side_order_terms,
+ * and a join without it. */
+void side_init(struct side *s, struct lapse_daemon *d, const struct side_kind *kind);
+void side_start(struct side *s);
+void side_order_terms(struct side *s, struct terms *t);
+void side_order_stop(struct side *s);
+void side_interrupt(struct side *s);
+bool side_is_over(const struct side *s);
+void side_join(struct side *s);
 
 /* daemon_stop.c: the loop's. */
 void stop_begin(struct lapse_daemon *d);

@@ -1,5 +1,5 @@
-/* daemon_purges: the thread that carries out purges. It says of each what it did, and of what goes wrong
- * once, until that changes. */
+/* daemon_purges: carries out purges. It says of each what it did, and of what goes wrong once, until that
+ * changes. */
 #include <string.h>
 
 #include "daemon_parts.h"
@@ -8,7 +8,7 @@
 enum { PENDING_MOST = 10000 };                   /* how far those that wait are counted … */
 static const int64_t PENDING_US = 15 * US_PER_S; /* … and how often */
 
-/* What the thread remembers between turns. */
+/* What is remembered between turns. */
 struct purges_work {
     struct lapse_daemon *daemon;
     const struct contract *contract;
@@ -123,10 +123,14 @@ static void count_pending(struct purges_work *w)
     }
 }
 
-static int64_t turn(struct purges_work *w)
+static int64_t turn(void *work, bool *ret_lost)
 {
+    struct purges_work *w = work;
     AUTO(purger_turn_release) struct purger_turn t = {0};
     const struct purging_options o = {should_stop, on_executed, w};
+    *ret_lost = false; /* what is wrong is said here */
+    if (!w->contract->n_purges)
+        return INT64_MAX;
     purger_turn(w->purger, &o, &t);
     if (should_stop(w))
         return 0;
@@ -138,92 +142,29 @@ static int64_t turn(struct purges_work *w)
     return t.wait_us;
 }
 
-/* Works until it should stop or there are other terms. The lock is held, but not in a turn. */
-static void work_under(struct lapse_daemon *d, const struct contract *c)
+static void *open_purges(struct lapse_daemon *d, const struct contract *c)
 {
-    struct purges_thread *t = &d->purges;
-    struct purges_work w = {.daemon = d, .contract = c, .purger = t->purger};
-    w.said = mem_alloc((c->n_purges + 1) * sizeof(*w.said));
-    while (!t->stop && !t->terms) {
-        int64_t us = INT64_MAX / 4;
-        pthread_mutex_unlock(&d->lock);
-        if (c->n_purges)
-            us = turn(&w);
-        pthread_mutex_lock(&d->lock);
-        if (!t->stop && !t->terms)
-            daemon_cond_wait(&t->wake, &d->lock, us < US_PER_S * 3600 ? us : US_PER_S * 3600);
-    }
-    for (size_t i = 0; i <= c->n_purges; i++)
-        mem_free_p(&w.said[i]);
-    mem_free_p(&w.said);
-    mem_free_p(&w.said_strangers);
+    struct purges_work *w = mem_alloc(sizeof(*w));
+    *w = (struct purges_work){.daemon = d, .contract = c, .purger = purger_new(c)};
+    w->said = mem_alloc((c->n_purges + 1) * sizeof(*w->said));
+    return w;
 }
 
-static void *run(void *daemon)
+static void close_purges(void *work)
 {
-    struct lapse_daemon *d = daemon;
-    struct purges_thread *t = &d->purges;
-    pthread_mutex_lock(&d->lock);
-    while (!t->stop) {
-        struct terms *terms = t->terms;
-        t->terms = NULL;
-        t->purger = purger_new(terms->contract);
-        work_under(d, terms->contract);
-        struct purger *p = t->purger;
-        t->purger = NULL;
-        pthread_mutex_unlock(&d->lock);
-        purger_free(p);
-        terms_drop(terms);
-        pthread_mutex_lock(&d->lock);
-    }
-    t->done = true;
-    daemon_wake(d);
-    pthread_mutex_unlock(&d->lock);
-    return NULL;
+    struct purges_work *w = work;
+    purger_free(w->purger);
+    for (size_t i = 0; i <= w->contract->n_purges; i++)
+        mem_free_p(&w->said[i]);
+    mem_free_p(&w->said);
+    mem_free_p(&w->said_strangers);
+    mem_free_p(&w);
 }
 
-/* --- for the loop ------------------------------------------------------------------------------------------
- */
-
-/* Who only observes carries nothing out. */
-void purges_start(struct lapse_daemon *d)
+static void interrupt(void *work)
 {
-    if (d->options.observe)
-        return;
-    d->purges.running = daemon_thread(&d->purges.thread, run, d) == 0;
-    if (!d->purges.running)
-        daemon_remark(d, LEVEL_ERROR, "purges are not carried out: no thread could be started");
+    purger_interrupt(((struct purges_work *)work)->purger);
 }
 
-void purges_order_terms(struct lapse_daemon *d, struct terms *t)
-{
-    terms_drop(d->purges.terms);
-    d->purges.terms = terms_take(t);
-    pthread_cond_signal(&d->purges.wake);
-}
-
-void purges_order_stop(struct lapse_daemon *d)
-{
-    d->purges.stop = true;
-    pthread_cond_signal(&d->purges.wake);
-}
-
-void purges_interrupt(struct lapse_daemon *d)
-{
-    if (d->purges.purger)
-        purger_interrupt(d->purges.purger);
-}
-
-bool purges_are_over(const struct lapse_daemon *d)
-{
-    return !d->purges.running || d->purges.done;
-}
-
-void purges_join(struct lapse_daemon *d)
-{
-    if (d->purges.running)
-        pthread_join(d->purges.thread, NULL);
-    d->purges.running = false;
-    terms_drop(d->purges.terms);
-    d->purges.terms = NULL;
-}
+const struct side_kind side_purges = {"purges are not carried out", open_purges, turn, close_purges,
+                                      interrupt};

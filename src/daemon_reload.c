@@ -225,8 +225,8 @@ int terms_enforce(struct lapse_daemon *d, struct terms *t, struct err *e)
     dismiss_others(d, &posts);
     for (size_t i = 0; i < posts.n; i++)
         take_post(posts.list[i].worker, &posts.list[i], t);
-    gauge_order_terms(d, t);
-    purges_order_terms(d, t);
+    side_order_terms(&d->gauge, t);
+    side_order_terms(&d->purges, t);
     meter_expect(d->meter, t->contract);
     for (size_t i = 0; i < posts.n; i++)
         worker_show_next(posts.list[i].worker);

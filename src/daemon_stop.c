@@ -23,8 +23,9 @@ void stop_begin(struct lapse_daemon *d)
     atomic_store(&d->stopping, true);
     d->running = false;
     prepare_stop(d);
-    gauge_order_stop(d);
-    purges_order_stop(d);
+    side_order_stop(&d->gauge);
+    side_interrupt(&d->gauge); /* it only reads */
+    side_order_stop(&d->purges);
     for (size_t i = 0; i < d->n_workers; i++)
         worker_order_leave(d->workers[i]);
     pthread_mutex_unlock(&d->lock);
@@ -40,7 +41,7 @@ void stop_at_once(struct lapse_daemon *d)
     pthread_mutex_lock(&d->lock);
     for (size_t i = 0; i < d->n_workers; i++)
         worker_interrupt(d->workers[i]);
-    purges_interrupt(d);
+    side_interrupt(&d->purges);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -60,8 +61,8 @@ bool stop_is_over(struct lapse_daemon *d)
     if (!atomic_load(&d->stopping))
         return false;
     pthread_mutex_lock(&d->lock);
-    bool over =
-        !d->n_workers && (!d->prepare.running || d->prepare.done) && gauge_is_over(d) && purges_are_over(d);
+    bool over = !d->n_workers && (!d->prepare.running || d->prepare.done) && side_is_over(&d->gauge) &&
+                side_is_over(&d->purges);
     pthread_mutex_unlock(&d->lock);
     d->abandoned = !over && d->give_up_us && when_monotonic_us() >= d->give_up_us;
     return over || d->abandoned;
@@ -74,8 +75,8 @@ enum lapse_exit stop_end(struct lapse_daemon *d)
         return LAPSE_STOPPED;
     }
     prepare_join(d);
-    gauge_join(d);
-    purges_join(d);
+    side_join(&d->gauge);
+    side_join(&d->purges);
     run_rows_release(&d->prepare.runs);
     int code = d->prepare.exit;
     say_end(d, EVENT_STOPPED, LEVEL_INFO, "stopped");

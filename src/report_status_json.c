@@ -4,12 +4,12 @@
 #include "report_json.h"
 #include "report_status.h"
 
-static void put_time(json_t *to, const char *key, bool there, instant at)
+void put_time(json_t *to, const char *key, bool there, instant at)
 {
     json_object_set_new(to, key, there ? instant_json(at) : json_null());
 }
 
-static json_t *run_json(const struct run_row *r)
+json_t *run_json(const struct run_row *r)
 {
     if (!r)
         return json_null();
