@@ -10,7 +10,6 @@ through the proxy of the tests, SQLite through a library put before its own; tho
 their own, are not a tick's.
 """
 import contextlib
-import os
 import statistics
 import struct
 import subprocess

@@ -51,14 +51,18 @@ LAPSE_PUBLIC void lapse_contract_free(struct lapse_contract *contract);
 /* How far a sweep is, after every batch; valid during the call only. */
 struct lapse_progress {
     const char *policy;
-    size_t number, of;   /* this policy is the number-th (from 1) of so many */
-    int64_t rows;        /* rows of the policy's own table gone so far */
-    int64_t due;         /* rows that were due at the start, -1 when not counted */
-    int64_t rows_all;    /* with the rows that went along */
-    int64_t elapsed_us;  /* since the policy began */
-    int finished;        /* this policy is done: the last call for it */
-    const char *outcome; /* when finished: "done", "failed", "refused", "disabled", "stopped",
-                            "paused", "fuse", "held_elsewhere", "budget", "window" */
+    size_t number, of;     /* this policy is the number-th (from 1) of so many */
+    int64_t rows;          /* rows of the policy's own table gone so far */
+    int64_t due;           /* rows that were due at the start, -1 when not counted */
+    int64_t rows_all;      /* with the rows that went along */
+    int64_t elapsed_us;    /* since the policy began */
+    int64_t batch_us;      /* how long the last batch took, to the end of its transaction */
+    int finished;          /* this policy is done: the last call for it */
+    const char *outcome;   /* when finished: "done", "failed", "refused", "disabled", "stopped",
+                              "paused", "fuse", "held_elsewhere", "budget", "window" */
+    const char *pace;      /* what holds it back: "", "target", "lag", …; NULL when finished */
+    const char *pace_text; /* … in words */
+    int64_t waiting_us; /* it has waited for that since so long, and deletes nothing meanwhile; 0: it works */
 };
 
 /* All fields may be zero. */
@@ -71,6 +75,7 @@ struct lapse_options {
     int strict;      /* check: tables that nothing names are errors */
     int sql;         /* plan: the statements too */
     int count_first; /* sweep: count what is due first, so that progress knows an end */
+    /* Of a policy with workers these two are called from several threads, but never at the same time. */
     int (*stop)(void *context); /* sweep: asked before every batch and while waiting; non-zero: stop after the
                                    batch */
     void (*progress)(void *context, const struct lapse_progress *progress);

@@ -13,7 +13,8 @@
  * one of them when an instance is loaded.
  *
  * All times are milliseconds since 1970. Calls return 0, or -1: lapse_purge_error says why, and whatever was
- * scheduled is still scheduled, so that the call can be made again. One thread at a time per manager. */
+ * scheduled is still scheduled, so that the call can be made again. One thread at a time per manager, and one
+ * manager at a time per instance: a storage of keys and values has no lock by which two could agree. */
 #ifndef LAPSE_PURGE_H
 #define LAPSE_PURGE_H
 
@@ -43,7 +44,7 @@ struct lapse_storage {
     int (*put)(void *context, const char *key, const void *value, size_t len);
     int (*put_batch)(void *context, const struct lapse_entry *entries, size_t n); /* all of them or none */
     int (*delete_key)(void *context, const char *key); /* one that is not there is fine */
-    int (*delete_all)(void *context);
+    int (*delete_all)(void *context);                  /* all of them or none */
     /* Every key that begins with prefix ("": every key); each is not called for keys that it deleted. -1 of
      * each ends it with -1. */
     int (*list)(void *context, const char *prefix, int (*each)(void *each_context, const char *key),
@@ -100,7 +101,8 @@ LAPSE_PUBLIC const char *lapse_purge_error(const struct lapse_purge *p);
  * `only`, or with the delay `never`, stores nothing. NULL or "": "unknown". */
 LAPSE_PUBLIC int lapse_purge_schedule(struct lapse_purge *p, const char *reason);
 LAPSE_PUBLIC int lapse_purge_is_scheduled(struct lapse_purge *p, int *ret_scheduled);
-/* It was started again. Cancelling nothing is fine. */
+/* It was started again. Cancelling nothing is fine. A purge with `keep` that was cut short after some of the
+ * data had gone is carried out to its end instead, so that the instance never starts on half of its data. */
 LAPSE_PUBLIC int lapse_purge_cancel(struct lapse_purge *p);
 
 struct lapse_purged {

@@ -51,7 +51,8 @@ static char *take_address(const char *argument)
 int cmd_init(const struct call *call)
 {
     if (call->n_names != 1) {
-        fputs("lapse: init needs one database: lapse init sqlite:PATH or lapse init postgresql://…\n",
+        fputs("lapse: init needs one database: lapse init DSN, which is sqlite:PATH, postgresql://… or "
+              "mariadb://…\n",
               stderr);
         return LAPSE_BAD_INPUT;
     }

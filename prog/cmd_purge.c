@@ -27,7 +27,8 @@ static int unknown(const char *word)
         fprintf(stderr, " (did you mean '%s'?)", near);
     fputs("; it has:\n", stderr);
     for (size_t i = 0; i < ACTIONS; i++)
-        fprintf(stderr, "  lapse purge %s %s\n", actions[i].name, actions[i].arguments);
+        fprintf(stderr, "  lapse purge %s%s%s\n", actions[i].name, *actions[i].arguments ? " " : "",
+                actions[i].arguments);
     return LAPSE_BAD_INPUT;
 }
 
@@ -41,7 +42,8 @@ int cmd_purge(const struct call *call)
         return unknown(call->n_names ? call->names[0] : NULL);
     size_t n = call->n_names - 1;
     if (n < action->least || n > action->most) {
-        fprintf(stderr, "lapse: write: lapse purge %s %s\n", action->name, action->arguments);
+        fprintf(stderr, "lapse: write: lapse purge %s%s%s\n", action->name, *action->arguments ? " " : "",
+                action->arguments);
         return LAPSE_BAD_INPUT;
     }
     struct call without = *call; /* report_on would take the words for policies */

@@ -1,16 +1,18 @@
 /* lapse sweep: one pass, with progress, that ends after the current batch when asked. */
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "prog.h"
 
-/* Written by the signal handler: the only state of the program outside its stack. */
-static volatile sig_atomic_t asked_to_stop;
+/* Written by the signal handler, read by whichever connection of a sweep asks: the only state of the program
+ * outside its stack. */
+static atomic_bool asked_to_stop;
 static struct stop_count stops; /* the handler's own: it does not interrupt itself */
 
 /* The second ends the process at once. */
 static void on_stop(int number)
 {
-    asked_to_stop = 1;
+    atomic_store(&asked_to_stop, true);
     if (stop_requests(&stops) < 2)
         return;
     signal(number, SIG_DFL);
@@ -30,9 +32,10 @@ static void catch_signal(int number)
 
 static int stop(void *context)
 {
-    if (asked_to_stop)
+    bool asked = atomic_load(&asked_to_stop);
+    if (asked)
         progress_stopping(context);
-    return asked_to_stop;
+    return asked;
 }
 
 int cmd_sweep(const struct call *call)

@@ -19,7 +19,8 @@ struct progress {
     bool stopping;
     int64_t drawn_us; /* when, in the policy's own time */
     int64_t seen_us, seen_rows;
-    double rate; /* rows per second, smoothed; < 0: not known yet */
+    double rate;          /* rows per second, smoothed; < 0: not known yet */
+    int64_t said_wait_us; /* how long it had waited when that was last said, where there is no bar */
 };
 
 struct progress *progress_new(const struct call *call)
@@ -170,6 +171,8 @@ static void compose(const struct progress *p, const struct lapse_progress *now, 
         snprintf(rate, sizeof(rate), "%s rows/s", number((int64_t)p->rate, a));
     if (p->stopping)
         snprintf(left, sizeof(left), "stopping");
+    else if (now->waiting_us)
+        snprintf(left, sizeof(left), "waiting for %s", duration(now->waiting_us, a));
     else if (p->rate > 0 && now->due > now->rows)
         time_left((double)(now->due - now->rows) / p->rate, left);
 
@@ -185,6 +188,8 @@ static void compose(const struct progress *p, const struct lapse_progress *now, 
     add_part(l, room, rows);
     add_part(l, room, rate);
     add_part(l, room, left);
+    if (now->pace && *now->pace)
+        add_part(l, room, l->columns + (int)strlen(now->pace_text) + 2 <= room ? now->pace_text : now->pace);
 }
 
 static void draw(struct progress *p, const struct lapse_progress *now)
@@ -253,6 +258,22 @@ static void finish(struct progress *p, const struct lapse_progress *now)
     *p = (struct progress){.terminal = p->terminal, .rate = -1, .stopping = stopping};
 }
 
+/* Where no bar shows it, a wait that does not end is said: after a minute, then each ten. */
+static void say_wait(struct progress *p, const struct lapse_progress *now)
+{
+    char a[32];
+    struct line name = {.len = 0};
+    int64_t again = p->said_wait_us ? p->said_wait_us + 600 * INT64_C(1000000) : 60 * INT64_C(1000000);
+    if (now->waiting_us < p->said_wait_us)
+        p->said_wait_us = 0;
+    if (now->waiting_us < again)
+        return;
+    p->said_wait_us = now->waiting_us;
+    add_name(&name, now->policy, LINE_SIZE);
+    fprintf(stderr, "%s  has waited for %s and deletes nothing meanwhile: %s\n", name.text,
+            duration(now->waiting_us, a), now->pace_text);
+}
+
 void progress_show(void *progress, const struct lapse_progress *now)
 {
     struct progress *p = progress;
@@ -260,8 +281,10 @@ void progress_show(void *progress, const struct lapse_progress *now)
         finish(p, now);
         return;
     }
-    if (!p->terminal.is)
+    if (!p->terminal.is) {
+        say_wait(p, now);
         return;
+    }
     measure(p, now);
     if (!p->drawn || now->elapsed_us - p->drawn_us >= REDRAW_US)
         draw(p, now);

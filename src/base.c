@@ -81,6 +81,17 @@ void arena_free_p(struct arena **a)
     *a = NULL;
 }
 
+/* The newest block of `to` stays the one in which there is room. */
+void arena_join(struct arena *to, struct arena *from)
+{
+    struct block **behind = to->blocks ? &to->blocks->next : &to->blocks, *rest = *behind;
+    *behind = from->blocks;
+    while (*behind)
+        behind = &(*behind)->next;
+    *behind = rest;
+    free(from);
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
     size_t align = _Alignof(max_align_t);
@@ -163,16 +174,33 @@ void text_add(struct text *t, const char *s)
     text_add_n(t, s, strlen(s));
 }
 
+void text_add_i64(struct text *t, int64_t n)
+{
+    char digits[20], *at = digits + sizeof(digits);
+    uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (n < 0)
+        *--at = '-';
+    text_add_n(t, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+/* Written twice only where there was no room for it. */
 void text_vaddf(struct text *t, const char *fmt, va_list args)
 {
+    enum { USUAL = 32 };
     va_list again;
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, fmt, args);
-    if (len > 0) {
+    text_reserve(t, USUAL);
+    size_t room = t->room - t->len;
+    int len = vsnprintf(t->data + t->len, room, fmt, args);
+    if (len > 0 && (size_t)len >= room) {
         text_reserve(t, (size_t)len);
         vsnprintf(t->data + t->len, (size_t)len + 1, fmt, again);
-        t->len += (size_t)len;
     }
+    t->len += len > 0 ? (size_t)len : 0;
+    t->data[t->len] = '\0';
     va_end(again);
 }
 
@@ -202,6 +230,18 @@ const char *text_str(const struct text *t)
     return t->data ? t->data : "";
 }
 
+/* A text that was cut ends with a whole character: half of one is refused by whoever is to store it. */
+static void drop_half_character(char *s, size_t len)
+{
+    size_t n = 0;
+    while (n < len && n < 3 && ((unsigned char)s[len - 1 - n] & 0xC0) == 0x80)
+        n++;
+    unsigned char lead = n < len ? (unsigned char)s[len - 1 - n] : 0;
+    size_t wants = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+    if (wants > n)
+        s[len - 1 - n] = '\0';
+}
+
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
     if (!e)
@@ -210,7 +250,8 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     e->code[0] = '\0';
     va_list args;
     va_start(args, fmt);
-    vsnprintf(e->text, sizeof(e->text), fmt, args);
+    if (vsnprintf(e->text, sizeof(e->text), fmt, args) >= (int)sizeof(e->text))
+        drop_half_character(e->text, sizeof(e->text) - 1);
     va_end(args);
     return -1;
 }
@@ -229,5 +270,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
     size_t len = t.len < sizeof(e->text) - 1 ? t.len : sizeof(e->text) - 1;
     memcpy(e->text, t.data, len);
     e->text[len] = '\0';
+    if (len < t.len)
+        drop_half_character(e->text, len);
     return -1;
 }

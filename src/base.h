@@ -27,6 +27,8 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *a);
 void arena_free_p(struct arena **a);
+void arena_join(struct arena *to,
+                struct arena *from);             /* `from` is freed; what lives in it lives on in `to` */
 void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned for any type */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
@@ -43,6 +45,7 @@ struct text {
 };
 void text_add(struct text *t, const char *s);
 void text_add_n(struct text *t, const char *s, size_t len);
+void text_add_i64(struct text *t, int64_t n); /* in decimal, many times faster than text_addf */
 void text_addf(struct text *t, const char *fmt, ...) PRINTF(2, 3);
 void text_vaddf(struct text *t, const char *fmt, va_list args) PRINTF(2, 0) __attribute__((nonnull(2)));
 void text_clear(struct text *t);            /* keeps the room */

@@ -210,7 +210,8 @@ static bool names_column(const struct reading *r)
     }
     if (strlen(name) != len)
         return false;
-    return r->facts->ignores_case ? strncasecmp(at, name, len) == 0 : strncmp(at, name, len) == 0;
+    return r->facts->ignores_case || r->facts->columns_ignore_case ? strncasecmp(at, name, len) == 0
+                                                                   : strncmp(at, name, len) == 0;
 }
 
 /* A cast may make two values one; of text to text it does not. */

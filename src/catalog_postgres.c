@@ -53,11 +53,12 @@ static bool begins(const struct rows *r, size_t from, size_t row, size_t column)
  * them would cut a longer value. Where the search path hides a type's own =, PostgreSQL may take another one
  * without a word: that of text for citext, and case would count. */
 static const char columns_sql[] =
-    "WITH RECURSIVE below (declared, oid, kind, base) AS ("
-    "    SELECT oid, oid, typtype, typbasetype FROM pg_catalog.pg_type"
+    "WITH RECURSIVE below (declared, oid, kind, base, modifier) AS ("
+    "    SELECT oid, oid, typtype, typbasetype, typtypmod FROM pg_catalog.pg_type"
     "    WHERE oid IN (SELECT atttypid FROM pg_catalog.pg_attribute WHERE attrelid = ANY ($1::oid[]))"
     "  UNION ALL"
-    "    SELECT below.declared, t.oid, t.typtype, t.typbasetype FROM below"
+    "    SELECT below.declared, t.oid, t.typtype, t.typbasetype, GREATEST(below.modifier, t.typtypmod) FROM "
+    "below"
     "    JOIN pg_catalog.pg_type t ON t.oid = below.base"
     "    WHERE below.kind = 'd'"
     ") "
@@ -84,7 +85,10 @@ static const char columns_sql[] =
     "           WHERE o.opcintype = kind.oid AND o.opcdefault"
     "             AND NOT pg_catalog.pg_operator_is_visible(eq.amopopr)),"
     "       (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) FROM pg_catalog.pg_attrdef d"
-    "        WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum) "
+    "        WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum),"
+    "       CASE t.typname WHEN 'char' THEN 1 WHEN 'name' THEN 63"
+    "            WHEN 'varchar' THEN GREATEST(a.atttypmod, below.modifier, 4) - 4"
+    "            WHEN 'bpchar' THEN GREATEST(a.atttypmod, below.modifier, 4) - 4 ELSE 0 END "
     "FROM pg_catalog.pg_attribute a "
     "JOIN below ON below.declared = a.atttypid AND below.kind <> 'd' "
     "JOIN pg_catalog.pg_type t ON t.oid = below.oid "
@@ -133,6 +137,7 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .unordered = is_true(cell(r, row, 8)),
         .compares_apart = is_true(cell(r, row, 9)),
         .generated_as = keep(a, cell(r, row, 10)),
+        .longest = strtoll(cell(r, row, 11), NULL, 10),
     };
 }
 
@@ -310,7 +315,9 @@ static void fill_fkeys(struct arena *a, struct table *t, const struct rows *r, s
 
 /* A SELECT that locks rows needs the right to update some column; a trigger before the event may say no, one
  * after it may undo it, and a rule may do something else. tgtype: 8 delete, 16 update; ev_type: 2 update,
- * 4 delete. */
+ * 4 delete. A bare name is looked up without
+ * pg_table_is_visible: a temporary table that another client of a pooled session left would hide the real
+ * one. */
 static const char tables_sql[] =
     "WITH RECURSIVE family (top, oid, kind) AS ("
     "    SELECT oid, oid, relkind FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[])"
@@ -335,13 +342,22 @@ static const char tables_sql[] =
     "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'DELETE'),"
     "       enter.may AND pg_catalog.has_any_column_privilege(c.oid, 'UPDATE'),"
     "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
-    "       pg_catalog.pg_table_is_visible(c.oid),"
+    "       c.oid = (SELECT v.oid FROM pg_catalog.pg_class v"
+    "                JOIN pg_catalog.pg_namespace vn ON vn.oid = v.relnamespace"
+    "                JOIN pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY"
+    "                     AS path (schema, place) ON path.schema = vn.nspname"
+    "                WHERE v.relname = c.relname ORDER BY path.place LIMIT 1),"
     "       (SELECT pg_catalog.quote_ident(un.nspname) || '.' || pg_catalog.quote_ident(up.relname)"
     "        FROM pg_catalog.pg_inherits i"
     "        JOIN pg_catalog.pg_class up ON up.oid = i.inhparent"
     "        JOIN pg_catalog.pg_namespace un ON un.oid = up.relnamespace"
     "        WHERE i.inhrelid = c.oid AND i.inhseqno = 1),"
-    "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'INSERT') "
+    "       enter.may AND pg_catalog.has_table_privilege(c.oid, 'INSERT'),"
+    "       c.relkind = 'r' AND c.relam = 2 AND pg_catalog.current_setting('server_version_num')::int >= "
+    "140000,"
+    "       EXISTS (SELECT FROM family JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = family.oid"
+    "               WHERE family.top = c.oid AND p.partstrat = 'r'),"
+    "       pg_catalog.pg_get_userbyid(c.relowner), pg_catalog.pg_has_role(c.relowner, 'USAGE') "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -363,6 +379,9 @@ static enum table_kind kind_of(const char *relkind)
     }
 }
 
+/* Finds rows fast from version 14 on. Those of partitions and inheritors each begin with the first block. */
+static const struct column place = {.name = "ctid", .sql_type = "tid", .type = TYPE_OTHER, .not_null = true};
+
 static void push_table(struct facts *f, const struct rows *r, size_t row)
 {
     struct table *t = arena_alloc(f->arena, sizeof(*t));
@@ -381,6 +400,10 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
         .bare = is_true(cell(r, row, 12)),
         .part_of = keep(f->arena, cell(r, row, 13)),
         .may_insert = is_true(cell(r, row, 14)),
+        .place = is_true(cell(r, row, 15)) && !is_true(cell(r, row, 4)) ? &place : NULL,
+        .ranges = is_true(cell(r, row, 16)),
+        .owner = keep(f->arena, cell(r, row, 17)),
+        .owned = is_true(cell(r, row, 18)),
     };
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(*f->tables));
     f->tables[f->n_tables++] = t;
@@ -502,6 +525,7 @@ int postgres_read_facts(struct sql_store *s, const struct table_names *names, st
     if (find_tables(s, names, &found, e) < 0)
         return -1;
     f->folds_lower = true;
+    f->locking_takes_update = true;
     f->create_index = "CREATE INDEX CONCURRENTLY";
     f->default_schema = keep(f->arena, cell(&found, 0, 0));
     const char *oids = cell(&found, 0, 1);
@@ -543,4 +567,91 @@ int postgres_read_tables(struct sql_store *s, struct arena *a, struct table_name
     *ret = list;
     *ret_n = r.n_rows;
     return 0;
+}
+
+/* --- estimates ------------------------------------------------------------------------------------ */
+
+static double real_of(const char *text)
+{
+    return text ? strtod(text, NULL) : -1;
+}
+
+static int ask_statistics(struct sql_store *s, const struct plan *p, struct estimate *ret, struct err *e)
+{
+    const struct dialect *d = s->engine->dialect;
+    const struct table *t = p->root.table;
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    text_add(&st.sql, "SELECT c.reltuples, pg_catalog.pg_relation_size(c.oid)"
+                      " / pg_catalog.current_setting('block_size')::bigint,"
+                      " (SELECT pg_catalog.abs(st.correlation) FROM pg_catalog.pg_stats st"
+                      " WHERE st.schemaname = n.nspname AND st.tablename = c.relname AND st.attname = ");
+    sql_bind_text(&st, d, p->n_times == 1 ? p->times[0].column->name : "", "text");
+    text_add(&st.sql, ") FROM pg_catalog.pg_class c"
+                      " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ");
+    sql_bind_text(&st, d, t->schema, "text");
+    text_add(&st.sql, " AND c.relname = ");
+    sql_bind_text(&st, d, t->name, "text");
+    if (s->engine->query(s, &st, &found, e) < 0)
+        return -1;
+    if (!found.n_rows)
+        return 0;
+    ret->rows = real_of(cell(&found, 0, 0));
+    ret->blocks = real_of(cell(&found, 0, 1));
+    ret->order = real_of(cell(&found, 0, 2));
+    return 0;
+}
+
+/* The planner's own: "Seq Scan on jobs this  (cost=0.00..41.50 rows=600 width=4)". */
+int postgres_estimate(struct sql_store *s, const struct plan *p, struct estimate *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt due = {0};
+    AUTO(rows_release) struct rows found = {0};
+    sql_due(&due, s->engine->dialect, p);
+    AUTO(mem_free_p) char *sql = mem_strdup(text_str(&due.sql));
+    text_clear(&due.sql);
+    text_addf(&due.sql, "EXPLAIN %s", sql);
+    if (ask_statistics(s, p, ret, e) < 0 || s->engine->query(s, &due, &found, e) < 0)
+        return -1;
+    const char *plan = found.n_rows ? cell(&found, 0, 0) : NULL, *rows = plan ? strstr(plan, " rows=") : NULL;
+    ret->due = rows ? real_of(rows + strlen(" rows=")) : -1;
+    return 0;
+}
+
+/* A line of the plan without what it would cost. */
+static void add_line(struct text *words, const char *line)
+{
+    line += strspn(line, " ->");
+    size_t len = strcspn(line, "(");
+    while (len && line[len - 1] == ' ')
+        len--;
+    text_add(words, words->len ? "; " : "");
+    text_add_n(words, line, len);
+}
+
+/* Of a short table the whole is read, and rightly so: asked is what the planner does if it must not. What it
+ * then still reads whole or sorts, no index serves. Rows of one time, sorted by their key, are no matter. */
+int postgres_served(struct sql_store *s, const struct stmt *st, bool *ret, struct text *words, struct err *e)
+{
+    AUTO(stmt_release) struct stmt no = {0};
+    AUTO(rows_release) struct rows found = {0}, ignored = {0};
+    struct stmt explained = {.params = st->params, .n_params = st->n_params};
+    text_add(&no.sql, "SELECT pg_catalog.set_config('enable_seqscan', 'off', true),"
+                      " pg_catalog.set_config('enable_sort', 'off', true),"
+                      " pg_catalog.set_config('enable_bitmapscan', 'off', true)");
+    if (s->engine->query(s, &no, &ignored, e) < 0)
+        return -1;
+    text_addf(&explained.sql, "EXPLAIN %s", text_str(&st->sql));
+    int r = s->engine->query(s, &explained, &found, e);
+    text_release(&explained.sql);
+    *ret = true;
+    for (size_t i = 0; r == 0 && i < found.n_rows; i++) {
+        const char *line = cell(&found, i, 0);
+        bool node = i == 0 || strstr(line, "->  ");
+        bool sorts = node && strstr(line, "Sort  (") && !strstr(line, "Incremental Sort  (");
+        *ret = *ret && !sorts && !strstr(line, "Seq Scan on ");
+        if (node)
+            add_line(words, line);
+    }
+    return r;
 }

@@ -280,6 +280,7 @@ static void find_table_key(struct reading *r)
     r->t->key = x->columns;
     r->t->n_key = x->n_columns;
     r->t->key_may_be_null = !all_not_null(x);
+    r->t->lies_by_key = x->primary && (r->integer_key || r->without_rowid);
 }
 
 /* --- CHECK constraints and generated columns ---------------------------------------------------- */
@@ -548,7 +549,10 @@ int sqlite_inspect(struct store *s, const struct table_names *names, struct fact
     f->ignores_case = true;
     f->booleans_are_integers = true;
     f->fkeys_act_at_once = true;
+    f->one_writer = true;
     f->create_index = "CREATE INDEX";
+    f->names_indexes = true;
+    f->drops_not = "SQLite has no partitions";
     if (fill((struct sql_store *)s, names, f, e))
         return -1;
     *ret = f;

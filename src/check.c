@@ -180,9 +180,13 @@ static int check_times(struct asking *a, struct err *e)
 /* --- whether the order of newest is one of times
  * ----------------------------------------------------------- */
 
-/* Types whose values need not sort together: text, and what may hold anything. */
-static bool may_be_mixed(enum type_class t)
+/* Types whose values need not sort together: text, and what may hold anything. One without a sign holds
+ * numbers alone, though the greatest of them are told as texts. */
+static bool may_be_mixed(const struct column *c)
 {
+    enum type_class t = c->type;
+    if (c->is_unsigned)
+        return false;
     return t == TYPE_TEXT || t == TYPE_DYNAMIC || t == TYPE_INTEGER || t == TYPE_REAL || t == TYPE_NUMERIC;
 }
 
@@ -208,7 +212,7 @@ static int check_ranking(struct asking *a, struct err *e)
         const struct newest_column *c = &beyond->ranking->newest[i];
         struct err failed = ERR_INIT;
         struct disorder found = {0};
-        if (c->time || !may_be_mixed(c->column->type))
+        if (c->time || !may_be_mixed(c->column))
             continue;
         if (a->store->ops->disorder(a->store, a->plan, c->column, &found, &failed)) {
             if (take_delay(a, &failed, c->column->name, e))
@@ -338,6 +342,15 @@ static int check_all_states(struct asking *a, struct err *e)
     return p->keep.kind == KEEP_BY ? check_keep_states(a, &p->keep, e) : 0;
 }
 
+/* What a column takes for a value of the contract, and is another. */
+static int check_folding(struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    if (check_lookalikes(a->plan, a->store, a->findings, &failed) == 0)
+        return 0;
+    return take_delay(a, &failed, "what its collations fold", e);
+}
+
 /* --- NULL and unreadable times
  * ------------------------------------------------------------------------------- */
 
@@ -452,19 +465,47 @@ static int check_fuse(struct asking *a, struct err *e)
     return 0;
 }
 
+static int check_drops(struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    if (!a->plan->drops || check_listed_partitions(a->plan, a->store, a->findings, &failed) == 0)
+        return 0;
+    return take_delay(a, &failed, "partitions", e);
+}
+
 /* --- the policy
  * ---------------------------------------------------------------------------------------------- */
+
+/* An index that has the right columns may still not serve: by its collation, its type, or how it is built.
+ * Conditions on other rows are other tables' business. */
+static int check_served(struct asking *a, struct err *e)
+{
+    const struct plan *p = a->plan;
+    struct err failed = ERR_INIT;
+    bool served = true;
+    AUTO(text_release) struct text words = {0};
+    if (!p->index || p->examines || p->judge_again)
+        return 0;
+    if (a->store->ops->served(a->store, p, &served, &words, &failed) < 0)
+        return take_delay(a, &failed, p->index->name, e);
+    if (!served)
+        findings_add(a->findings, FINDING_WARNING, p->policy->name, p->times[0].at,
+                     "see what the index is made of: its columns must compare as the table's do",
+                     "the index %s leads to %s, but the database cannot find due rows by it: %s",
+                     p->index->name, p->times[0].column->name, text_str(&words));
+    return 0;
+}
 
 /* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)
 {
     if (check_accepts(a, e) || check_source(a, e) || check_times(a, e) || check_ranking(a, e))
         return -1;
-    if (a->thorough && check_all_states(a, e))
+    if (a->thorough && (check_all_states(a, e) || check_folding(a, e)))
         return -1;
     if (!a->thorough || a->refused)
         return 0;
-    return check_unusable(a, e) || check_fuse(a, e) ? -1 : 0;
+    return check_unusable(a, e) || check_fuse(a, e) || check_drops(a, e) || check_served(a, e) ? -1 : 0;
 }
 
 /* Where reading is denied the database would only say so once more. */
@@ -538,6 +579,16 @@ int check_made(const struct plan *plan, struct store *s, bool thorough, struct f
     return may_read_all(plan->facts) ? ask_database(&a, e) : 0;
 }
 
+/* Said, since whoever asks for several expects them. */
+static void check_workers(const struct survey *s)
+{
+    const struct policy *p = s->plan->policy;
+    if (p->workers > 1 && s->plan->facts->one_writer)
+        findings_add(s->findings, FINDING_NOTE, p->name, p->at, "",
+                     "workers: %lld is one here: this engine lets one connection write at a time",
+                     (long long)p->workers);
+}
+
 void check_plan(const struct plan *p, bool thorough, struct findings *findings)
 {
     struct survey s = survey_of(p, findings);
@@ -545,8 +596,12 @@ void check_plan(const struct plan *p, bool thorough, struct findings *findings)
     check_access(&s);
     check_references(&s);
     check_orphan(&s);
+    check_partitions(&s);
     if (thorough)
         check_indexes(&s);
+    check_split(&s);
+    if (thorough)
+        check_workers(&s);
 }
 
 int check_policy(const struct contract *c, const struct policy *p, struct store *s, instant now,

@@ -1,12 +1,17 @@
 /* check_access: may this user do what the plan does, does it see every row, and will the rows obey? */
 #include "check_parts.h"
 
+static int locking(const struct survey *s)
+{
+    return s->plan->facts->locking_takes_update ? NEED_UPDATE : 0;
+}
+
 /* What is done to a table, and where the contract first says so. 0: nothing. */
 static int needs(const struct survey *s, const struct table *t, struct place *ret_at)
 {
     int need = 0;
     if (t == s->plan->source) {
-        need |= s->plan->source_locked ? NEED_SELECT | NEED_UPDATE : NEED_SELECT;
+        need |= s->plan->source_locked ? NEED_SELECT | locking(s) : NEED_SELECT;
         *ret_at = s->plan->policy->orphan->of.at;
     }
     for (size_t i = s->n_references; i-- > 0;) {
@@ -20,7 +25,7 @@ static int needs(const struct survey *s, const struct table *t, struct place *re
         if (s->losers[i]->node->table != t)
             continue;
         need |= NEED_SELECT | NEED_DELETE;
-        need |= s->losers[i]->node->set >= 0 ? NEED_UPDATE : 0; /* rows are locked, which takes UPDATE */
+        need |= s->losers[i]->node->set >= 0 ? locking(s) : 0; /* rows are locked */
         *ret_at = s->losers[i]->at;
     }
     return need;
@@ -39,6 +44,8 @@ static const char *privilege_words(struct arena *a, int privileges)
 /* UPDATE is asked for because rows are locked, though none need be changed. */
 static bool locks(const struct survey *s, const struct table *t, int need)
 {
+    if (!s->plan->facts->locking_takes_update)
+        return false;
     return need & NEED_DELETE || (t == s->plan->source && s->plan->source_locked);
 }
 
@@ -51,14 +58,13 @@ static void check_table(const struct survey *s, const struct table *t)
                (t->may_update ? NEED_UPDATE : 0);
     if (need & ~have) {
         const char *missing = privilege_words(a, need & ~have);
-        AUTO(text_release) struct text grant = {0};
-        text_addf(&grant, "GRANT %s ON ", missing);
-        sql_table_words(&grant, t);
-        text_add(&grant, " TO the user that lapse connects as");
-        findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at, text_str(&grant),
-                     "this user has no right to %s on %s%s", missing, t->print,
+        findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at,
+                     grant_words(a, s->plan->facts, t, missing), "this user has no right to %s on %s%s",
+                     missing, t->print,
                      need & ~have & NEED_UPDATE && locks(s, t, need) ? " (locking rows takes UPDATE)" : "");
     }
+    if (need)
+        check_engine(s->plan->facts, t, s->findings, s->plan->policy->name, at);
     if (need && t->rows_hidden)
         findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at,
                      "connect as the owner of the table, or as a user with BYPASSRLS",
@@ -70,9 +76,16 @@ static void check_loser(const struct survey *s, const struct loser *l)
     const struct table *t = l->node->table;
     if (t->delete_hooks)
         findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, l->at, "",
-                     "triggers or rules of %s may keep a row from being deleted: lapse verifies it, and "
-                     "leaves such a row whole",
+                     "%s of %s may keep a row from being deleted: lapse verifies it, and leaves such a row "
+                     "whole",
+                     hook_words(s->findings->arena, t), t->print);
+    if (t->keeps_history)
+        findings_add(s->findings, FINDING_WARNING, s->plan->policy->name, l->at,
+                     "remove the history as well, with DELETE HISTORY FROM or by its partitions; or drop the "
+                     "versioning",
+                     "%s is system-versioned: a row that is deleted stays in the table as its history",
                      t->print);
+    check_sight(s->plan->facts, t, s->findings, s->plan->policy->name, l->at);
     if (t->key_may_be_null)
         findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, l->at,
                      "declare the key's columns NOT NULL to rule such rows out",
@@ -81,6 +94,7 @@ static void check_loser(const struct survey *s, const struct loser *l)
 
 void check_access(const struct survey *s)
 {
+    check_refused(s->plan->facts, s->findings, s->plan->policy->name, s->plan->policy->at);
     for (size_t i = 0; i < s->plan->facts->n_tables; i++)
         check_table(s, s->plan->facts->tables[i]);
     for (size_t i = 0; i < s->n_losers; i++)

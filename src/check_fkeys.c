@@ -25,6 +25,8 @@ static const char *consequence(enum on_delete action)
         return "its columns would be set to NULL silently";
     case ON_DELETE_SET_DEFAULT:
         return "its columns would be set to their default silently";
+    case ON_DELETE_HIDDEN:
+        return "its rows may be deleted or changed silently";
     case ON_DELETE_NO_ACTION:
     case ON_DELETE_RESTRICT:
         break;

@@ -26,33 +26,60 @@ static void add_column(struct arena *a, struct columns *to, const struct column 
 
 /* --- CREATE INDEX ----------------------------------------------------------------------------------- */
 
-/* Engines without schemas want a name for every index; PostgreSQL makes up a free one itself. */
-static void add_index_name(struct text *out, const struct table *t, const struct columns *on)
+/* Where the engine does not make up a free one itself. MariaDB takes no more than so many characters. */
+static void add_index_name(struct text *out, const struct facts *f, const struct table *t,
+                           const struct columns *on)
 {
+    enum { NAME_MOST = 64 };
     AUTO(text_release) struct text name = {0};
     text_add(&name, t->name);
     for (size_t i = 0; i < on->n; i++)
         text_addf(&name, "_%s", on->list[i]->name);
+    size_t len = name.len < NAME_MOST ? name.len : NAME_MOST;
+    while (len < name.len && (text_str(&name)[len] & 0xC0) == 0x80)
+        len--;
+    AUTO(mem_free_p) char *cut = mem_strdup(text_str(&name));
+    cut[len] = '\0';
     text_add(out, " ");
-    sql_word(out, text_str(&name));
+    sql_word(out, f, cut);
+}
+
+/* No index holds a long text whole, and one that holds its beginning serves no order. */
+static const struct column *column_cut(const struct columns *on)
+{
+    for (size_t i = 0; i < on->n; i++)
+        if (on->list[i]->cut_in_indexes)
+            return on->list[i];
+    return NULL;
+}
+
+static void add_index_columns(struct text *out, const struct facts *f, const struct columns *on)
+{
+    text_add(out, " (");
+    for (size_t i = 0; i < on->n; i++) {
+        text_add(out, i ? ", " : "");
+        sql_word(out, f, on->list[i]->name);
+    }
+    text_add(out, ")");
 }
 
 static const char *create_index(const struct survey *s, const struct table *t, const struct columns *on)
 {
     AUTO(text_release) struct text out = {0};
-    const char *verb = s->plan->facts->create_index;
+    const struct facts *f = s->plan->facts;
+    const struct column *cut = column_cut(on);
+    if (cut)
+        return arena_printf(s->findings->arena,
+                            "make %s shorter than %s: an index can hold only its beginning", cut->name,
+                            cut->sql_type);
     /* PostgreSQL cannot build the index of a partitioned table CONCURRENTLY. */
-    text_add(&out, verb && t->kind != KIND_PARTITIONED ? verb : "CREATE INDEX");
-    if (!t->schema)
-        add_index_name(&out, t, on);
+    text_add(&out, f->create_index && t->kind != KIND_PARTITIONED ? f->create_index : "CREATE INDEX");
+    if (f->names_indexes)
+        add_index_name(&out, f, t, on);
     text_add(&out, " ON ");
-    sql_table_words(&out, t);
-    text_add(&out, " (");
-    for (size_t i = 0; i < on->n; i++) {
-        text_add(&out, i ? ", " : "");
-        sql_word(&out, on->list[i]->name);
-    }
-    text_add(&out, ")");
+    sql_table_words(&out, f, t);
+    add_index_columns(&out, f, on);
+    text_add(&out, f->end_of_index ? f->end_of_index : "");
     return arena_strdup(s->findings->arena, text_str(&out));
 }
 
@@ -84,7 +111,7 @@ static void add_pinned(const struct survey *s, const struct cond *c, size_t most
     if (c->op != COND_IN || c->n_values > most || has_no_value(c))
         return;
     const struct column *column = table_column(s->plan->facts, s->plan->root.table, &c->column);
-    if (column)
+    if (column && !column->cut_in_indexes)
         add_column(s->findings->arena, ret, column);
 }
 

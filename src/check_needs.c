@@ -32,23 +32,24 @@ static void need_update(struct needs *all, const struct table *t, const struct c
     n->updates[n->n_updates++] = c;
 }
 
-static void need_node(struct needs *all, const struct node *n)
+static void need_node(struct needs *all, const struct node *n, int locking)
 {
-    need(all, n->table, NEED_SELECT | NEED_DELETE | (n->set >= 0 ? NEED_UPDATE : 0));
+    need(all, n->table, NEED_SELECT | NEED_DELETE | (n->set >= 0 ? locking : 0));
     for (size_t i = 0; i < n->n_detach; i++)
         for (size_t k = 0; k < n->detach[i].n_emptied; k++)
             need_update(all, n->detach[i].table, n->detach[i].emptied[k]);
     for (size_t i = 0; i < n->n_kids; i++)
-        need_node(all, &n->kids[i]);
+        need_node(all, &n->kids[i], locking);
 }
 
 void needs_add(struct needs *all, const struct plan *p)
 {
     for (size_t i = 0; i < p->facts->n_tables; i++)
         need(all, p->facts->tables[i], NEED_SELECT);
+    int locking = p->facts->locking_takes_update ? NEED_UPDATE : 0;
     if (p->source_locked)
-        need(all, p->source, NEED_UPDATE);
-    need_node(all, &p->root);
+        need(all, p->source, locking);
+    need_node(all, &p->root, locking);
 }
 
 void needs_add_purge(struct needs *all, const struct purge_plan *p)

@@ -181,39 +181,70 @@ static const char reserved[] =
     "to trailing transaction trigger true union unique update user using values variadic verbose when where "
     "window with ";
 
-static bool is_reserved(const char *name)
+/* … and those that MariaDB or MySQL do not. */
+static const char reserved_too[] =
+    " accessible asensitive before bigint blob call cascade change char character condition continue convert "
+    "cube cume_dist current_timestamp cursor database databases day_hour day_microsecond day_minute "
+    "day_second dec decimal declare delayed dense_rank describe deterministic distinctrow div double dual "
+    "each elseif empty enclosed escaped exit explain first_value float force fulltext function generated get "
+    "grouping groups high_priority hour_microsecond hour_minute hour_second ignore infile inout insensitive "
+    "int integer interval iterate json_table key keys kill lag last_value lead leave linear lines load lock "
+    "long longblob longtext loop low_priority match maxvalue mediumblob mediumint mediumtext "
+    "minute_microsecond minute_second mod modifies nth_value ntile numeric of optimize optimizer_costs "
+    "option "
+    "optionally out outfile partition percent_rank precision procedure purge range rank read reads real "
+    "recursive release rename repeat replace require resignal restrict return revoke rlike row row_number "
+    "rows schema schemas second_microsecond sensitive separator show signal smallint spatial specific sql "
+    "sqlexception sqlstate sqlwarning ssl starting stored straight_join system terminated tinyblob tinyint "
+    "tinytext trailing undo unlock unsigned usage use utc_date utc_time utc_timestamp varbinary varchar "
+    "varcharacter varying virtual while write xor year_month zerofill ";
+
+static bool is_reserved(const struct facts *f, const char *name)
 {
     AUTO(text_release) struct text word = {0};
     text_addf(&word, " %s ", name);
-    return strstr(reserved, text_str(&word)) != NULL;
+    return strstr(reserved, text_str(&word)) || (f->backticks && strstr(reserved_too, text_str(&word)));
 }
 
-static bool is_plain(const char *name)
+static bool is_plain(const struct facts *f, const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz_",
                       more[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
-    return *name && strchr(letters, *name) && name[strspn(name, more)] == '\0' && !is_reserved(name);
+    return *name && strchr(letters, *name) && name[strspn(name, more)] == '\0' && !is_reserved(f, name);
 }
 
-void sql_word(struct text *out, const char *name)
+void sql_word(struct text *out, const struct facts *f, const char *name)
 {
-    if (is_plain(name)) {
+    const char quote = f->backticks ? '`' : '"';
+    if (is_plain(f, name)) {
         text_add(out, name);
         return;
     }
-    text_add(out, "\"");
-    for (; *name; name++)
-        text_add_n(out, *name == '"' ? "\"\"" : name, *name == '"' ? 2 : 1);
-    text_add(out, "\"");
+    text_add_n(out, &quote, 1);
+    for (; *name; name++) {
+        if (*name == quote)
+            text_add_n(out, &quote, 1);
+        text_add_n(out, name, 1);
+    }
+    text_add_n(out, &quote, 1);
 }
 
-void sql_table_words(struct text *out, const struct table *t)
+void sql_table_words(struct text *out, const struct facts *f, const struct table *t)
 {
     if (t->schema) {
-        sql_word(out, t->schema);
+        sql_word(out, f, t->schema);
         text_add(out, ".");
     }
-    sql_word(out, t->name);
+    sql_word(out, f, t->name);
+}
+
+const char *grant_words(struct arena *a, const struct facts *f, const struct table *t, const char *rights)
+{
+    AUTO(text_release) struct text out = {0};
+    text_addf(&out, "GRANT %s ON ", rights);
+    sql_table_words(&out, f, t);
+    text_add(&out, " TO the user that lapse connects as");
+    return arena_strdup(a, text_str(&out));
 }
 
 static const char *ref_words(struct arena *a, const char *schema, const char *table,

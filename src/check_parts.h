@@ -40,10 +40,12 @@ bool join_covers_fkey(const struct join *j, const struct fkey *k);
 /* Every row the join finds, the foreign key watches. */
 bool fkey_protects_join(const struct fkey *k, const struct join *j);
 
-/* A name as SQL wants it: in double quotes unless it is plain, in lower case and not a word of the language.
- */
-void sql_word(struct text *out, const char *name);
-void sql_table_words(struct text *out, const struct table *t);
+/* A name as SQL wants it: in the engine's quotes unless it is plain, in lower case and not a word of the
+ * language. */
+void sql_word(struct text *out, const struct facts *f, const char *name);
+void sql_table_words(struct text *out, const struct facts *f, const struct table *t);
+/* What "name" is called when it has to be granted: "GRANT DELETE ON app.jobs TO the user that …". */
+const char *grant_words(struct arena *a, const struct facts *f, const struct table *t, const char *rights);
 /* "schema.table" as a contract writes it. */
 const char *table_words(struct arena *a, const struct table_name *t);
 /* "table(a, b)" with real names, as a contract writes it. */
@@ -59,10 +61,25 @@ const char *index_words(const struct survey *s, const struct table *t, const str
 /* The parts of check_plan. */
 void check_fkeys(const struct survey *s);
 void check_access(const struct survey *s);
+/* What speaks against sweeping a table at all, or against doing it here. */
+void check_refused(const struct facts *f, struct findings *findings, const char *policy, struct place at);
+void check_engine(const struct facts *f, const struct table *t, struct findings *findings, const char *policy,
+                  struct place at);
+void check_sight(const struct facts *f, const struct table *t, struct findings *findings, const char *policy,
+                 struct place at);
+const char *hook_words(struct arena *a, const struct table *t);
 void check_references(const struct survey *s);
 void check_indexes(const struct survey *s);
+void check_split(const struct survey *s);
 void check_orphan(const struct survey *s);
+void check_partitions(const struct survey *s);
+/* What speaks against dropping some of them, as the database knows it. 0, or its error. */
+int check_listed_partitions(const struct plan *p, struct store *s, struct findings *findings, struct err *e);
 void check_orphan_index(const struct survey *s);
+
+/* Values that a column takes for one that `rows` or `where` names, though they are others. 0, or the
+ * database's error. */
+int check_lookalikes(const struct plan *p, struct store *s, struct findings *findings, struct err *e);
 
 /* Names the nearest table where a finding (`from` on) says that one is not there. */
 int check_suggest_tables(struct store *s, const struct facts *facts, const struct table_names *names,

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "policy_hash.h"
+
 struct looking {
     const struct purge_plan *plan;
     struct findings *findings;
@@ -54,10 +56,13 @@ static void check_pair(const struct looking *l, size_t child, size_t parent, con
                      arena_printf(a, "write %s before %s", entry_words(l, c), entry_words(l, p)),
                      "%s is erased after %s, to which it refers (%s)", c->table->print, p->table->print,
                      on_delete_name(k->action));
-    else if (c->keep && child != parent)
+    else if (c->keep && (child != parent || acts_silently(k)))
         findings_add(l->findings, FINDING_ERROR, l->name, c->at,
-                     arena_printf(a, "keep nothing of %s, or take %s out of erases", c->table->print,
-                                  entry_words(l, p)),
+                     arena_printf(a,
+                                  child == parent
+                                      ? "keep nothing of %s, or change the foreign key to ON DELETE NO ACTION"
+                                      : "keep nothing of %s, or take %s out of erases",
+                                  c->table->print, entry_words(l, p)),
                      "rows of %s that are kept refer to rows of %s that are erased (%s)", c->table->print,
                      p->table->print, on_delete_name(k->action));
     else if (!is_of_same_instance(k, c, p) && acts_silently(k))
@@ -83,16 +88,34 @@ static void check_fkey(const struct looking *l, size_t parent, const struct fkey
 /* --- one entry -------------------------------------------------------------------------------------------
  */
 
+/* By two columns a row may be of the instance twice. */
+static void check_two(const struct looking *l, size_t one, size_t other)
+{
+    const struct erase *said = l->plan->space->erases;
+    const struct erasing *x = &l->plan->erases[one], *y = &l->plan->erases[other];
+    const struct erasing *keeps = x->keep ? x : y, *erases = x->keep ? y : x;
+    if (x->column == y->column)
+        findings_add(l->findings, FINDING_ERROR, l->name, y->at, "write it once",
+                     "%s stands twice in erases: what one of them keeps, the other would erase",
+                     entry_words(l, y));
+    else if (!cond_same(said[one].keep, said[other].keep))
+        findings_add(l->findings, FINDING_ERROR, l->name, erases->at, "give both the same keep",
+                     "a row that %s keeps, %s would erase", entry_words(l, keeps), entry_words(l, erases));
+}
+
 static void check_twice(const struct looking *l, size_t at)
 {
     const struct erasing *x = &l->plan->erases[at];
     for (size_t i = 0; i < at; i++)
-        if (l->plan->erases[i].table == x->table && l->plan->erases[i].column == x->column) {
-            findings_add(l->findings, FINDING_ERROR, l->name, x->at, "write it once",
-                         "%s stands twice in erases: what one of them keeps, the other would erase",
-                         entry_words(l, x));
-            return;
-        }
+        if (l->plan->erases[i].table == x->table)
+            check_two(l, i, at);
+}
+
+static void check_not_own(const struct looking *l, const struct erasing *x)
+{
+    if (strcmp(x->table->name, "lapse_purge") == 0)
+        findings_add(l->findings, FINDING_ERROR, l->name, x->at, "leave it out",
+                     "a row of %s goes with the purge that it asks for", x->table->print);
 }
 
 static void check_rights(const struct looking *l, const struct erasing *x)
@@ -101,14 +124,10 @@ static void check_rights(const struct looking *l, const struct erasing *x)
     const char *missing = t->may_select   ? (t->may_delete ? NULL : "DELETE")
                           : t->may_delete ? "SELECT"
                                           : "SELECT, DELETE";
-    AUTO(text_release) struct text grant = {0};
-    if (missing) {
-        text_addf(&grant, "GRANT %s ON ", missing);
-        sql_table_words(&grant, t);
-        text_add(&grant, " TO the user that lapse connects as");
-        findings_add(l->findings, FINDING_ERROR, l->name, x->at, text_str(&grant),
+    if (missing)
+        findings_add(l->findings, FINDING_ERROR, l->name, x->at,
+                     grant_words(l->findings->arena, l->plan->facts, t, missing),
                      "this user has no right to %s on %s", missing, t->print);
-    }
     if (t->rows_hidden)
         findings_add(l->findings, FINDING_ERROR, l->name, x->at,
                      "connect as the owner of the table, or as a user with BYPASSRLS",
@@ -125,20 +144,23 @@ static void check_advice(const struct looking *l, const struct erasing *x)
                      "no index of %s leads with %s: each batch of purges reads the whole table",
                      x->table->print, column->name);
     if (x->table->delete_hooks)
-        findings_add(
-            l->findings, FINDING_NOTE, l->name, x->at, "",
-            "triggers or rules of %s may keep a row from being deleted: lapse verifies it, and leaves "
-            "such an instance whole",
-            x->table->print);
+        findings_add(l->findings, FINDING_NOTE, l->name, x->at, "",
+                     "%s of %s may keep a row from being deleted: lapse verifies it, and leaves such an "
+                     "instance whole",
+                     hook_words(l->findings->arena, x->table), x->table->print);
 }
 
 void check_purge_plan(const struct purge_plan *p, bool thorough, struct findings *findings)
 {
     const struct looking l = {p, findings, purge_finding_name(findings->arena, p->space)};
+    check_refused(p->facts, findings, l.name, p->space->at);
     for (size_t i = 0; i < p->n; i++) {
         const struct erasing *x = &p->erases[i];
         check_twice(&l, i);
+        check_not_own(&l, x);
         check_rights(&l, x);
+        check_engine(p->facts, x->table, findings, l.name, x->at);
+        check_sight(p->facts, x->table, findings, l.name, x->at);
         for (size_t k = 0; k < x->table->n_fkeys_in; k++)
             check_fkey(&l, i, &x->table->fkeys_in[k]);
         if (thorough)
@@ -160,6 +182,10 @@ int check_purge(const struct purge_space *space, struct store *s, instant now, b
     purge_tables(space, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
+    if (space->notify && !s->ops->hear)
+        findings_add(findings, FINDING_ERROR, purge_finding_name(findings->arena, space), space->at,
+                     "leave notify out: lapse run looks every second",
+                     "notify: %s has no notifications that lapse could listen to", s->ops->scheme);
     plan = purge_plan_make(space, facts, now, findings);
     if (plan)
         check_purge_plan(plan, thorough, findings);

@@ -62,9 +62,9 @@ static void check_detach_hooks(const struct survey *s, const struct reference *r
     if (r->role != ROLE_DETACH || !r->child->update_hooks)
         return;
     findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, r->at, "",
-                 "triggers or rules of %s may keep a row from being detached: lapse verifies it, and leaves "
-                 "what the row refers to",
-                 r->child->print);
+                 "%s of %s may keep a row from being detached: lapse verifies it, and leaves what the row "
+                 "refers to",
+                 hook_words(s->findings->arena, r->child), r->child->print);
 }
 
 static bool has_parent(const struct join *j, const struct column *c)

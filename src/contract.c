@@ -414,6 +414,12 @@ static void read_erases(struct reader *r, const struct node *n, void *field, siz
     *count = n_list;
 }
 
+static void read_purge_timeouts(struct reader *r, const struct node *n, void *field, size_t *count)
+{
+    (void)count;
+    reader_section(r, "purge.timeouts", n->at, n, field);
+}
+
 /* A delay for a reason that `only` leaves out would never be used. */
 static void check_retention(struct reader *r, const struct purge_space *s, const struct node *map)
 {
@@ -442,6 +448,7 @@ static void read_purges(struct reader *r, const struct node *n, void *field, siz
         list = arena_push(r->arena, list, i, sizeof(*list));
         list[i] = (struct purge_space){.name = p->key->text, .label = p->key->text, .at = p->key->at};
         r->key = p->key->text;
+        reader_defaults(r, "purge.timeouts", &list[i]);
         if (reader_section(r, "purge", p->key->at, p->value, &list[i]))
             check_retention(r, &list[i], p->value);
         r->key = outer;
@@ -667,17 +674,21 @@ static const struct key_doc keys[] = {
      "A fuse: a run that would delete more deletes nothing and stays stopped until lapse ack.",
      .read = read_limits, FIELD(policy, limits)},
     {"policy", "pace", "map", "",
-     "How hard it may push the database.",
-     NOT_YET, .read = read_pace, FIELD(policy, pace)},
+     "How hard it may push the database, and what slows it down. By itself it is as fast as it can while nobody else "
+     "writes; beside others it makes its transactions short and leaves them most of the time. All of it happens between "
+     "transactions.",
+     .read = read_pace, FIELD(policy, pace)},
     {"policy", "timeouts", "map", "",
      "How long it waits for the database.",
      .read = read_timeouts},
     {"policy", "workers", "number", "1",
-     "How many connections sweep this policy at once.",
-     NOT_YET, .read = read_count, FIELD(policy, workers)},
+     "How many connections sweep this policy at once, 64 at most: each takes the next part of the rows. One where the "
+     "engine has one writer (SQLite). Not with batch: null, which is one transaction.",
+     .read = read_workers, FIELD(policy, workers)},
     {"policy", "partitions", "drop", "",
-     "With drop, a partition that is wholly due is dropped instead of deleted from.",
-     NOT_YET, .read = read_partitions, FIELD(policy, partitions_drop)},
+     "With drop (PostgreSQL), a partition whose range has ended and that has rows, every one of them due, is dropped "
+     "instead of deleted from. An empty one stays.",
+     .read = read_partitions, FIELD(policy, partitions)},
     {"policy", "invariant", "text", "",
      "Why this is safe, in words for the operators' page.",
      .read = read_text, FIELD(policy, invariant)},
@@ -753,8 +764,11 @@ static const struct key_doc keys[] = {
      "The whole waits while any row refers to these rows in this way.",
      .read = read_after, LIST(with, after)},
     {"policy.with", "split", "true or false", "false",
-     "Whether these rows may go ahead in transactions of their own.",
-     NOT_YET, .read = read_bool, FIELD(with, split)},
+     "Whether these rows may go ahead in transactions of their own, at most `batch` of them in one, while the row "
+     "that owns them is due. It goes with the last of them; one that comes back to life in between keeps only "
+     "what is left of them: that a row and what it owns go in one transaction or stay does not hold for this "
+     "table. For a row that owns very many; it goes after its siblings.",
+     .read = read_bool, FIELD(with, split)},
 
     {"policy.after", "ref", "reference", "",
      "The rows to wait for, as table(column, …).",
@@ -771,20 +785,26 @@ static const struct key_doc keys[] = {
      .read = read_fraction, FIELD(limits, fraction)},
 
     {"policy.pace", "target", "duration", "50ms",
-     "How long a transaction should take; longer ones make the next batch smaller.",
-     NOT_YET, .read = read_time, FIELD(pace, target)},
+     "How long a transaction should take. Batches begin small; one that takes longer makes the next ones smaller, and "
+     "they grow back, never beyond batch. Locks and conflicts make them smaller, too. Unless it is given, it is 20ms "
+     "while others write, and 4ms where only one can write at a time (SQLite). Of no use with batch: null.",
+     .read = read_time, FIELD(pace, target)},
     {"policy.pace", "rows_per_second", "number", "",
-     "The most rows deleted in a second.",
-     NOT_YET, .read = read_rate, FIELD(pace, rows_per_second)},
+     "The most rows of the policy's own table that are deleted in a second.",
+     .read = read_rate, FIELD(pace, rows_per_second)},
     {"policy.pace", "duty", "fraction", "",
-     "The largest part of the time that is spent in transactions.",
-     NOT_YET, .read = read_fraction, FIELD(pace, duty)},
+     "The largest part of the time that is spent in transactions; after each there is a pause. Unless it is given, it "
+     "is 1 while nobody else writes, then 0.3, and 0.2 where only one can write at a time (SQLite); 0.5 beside a "
+     "snapshot that is older than 10 minutes. 1: others are not heeded.",
+     .read = read_fraction, FIELD(pace, duty)},
     {"policy.pace", "lag", "duration", "",
-     "It waits while a replica is further behind than this.",
-     NOT_YET, .read = read_time, FIELD(pace, lag)},
+     "PostgreSQL: it waits while a replica is further behind than this, or while that cannot be known.",
+     .read = read_time, FIELD(pace, lag)},
     {"policy.pace", "lag_bytes", "number", "",
-     "It waits while a replica is further behind than this many bytes.",
-     NOT_YET, .read = read_count, FIELD(pace, lag_bytes)},
+     "PostgreSQL: it waits while a replica has more bytes of the log than this yet to replay, or while that cannot be "
+     "known. One that is away counts by what its slot holds back. With neither lag nor lag_bytes, more than 128 MB make "
+     "pauses ten times as long as transactions.",
+     .read = read_count, FIELD(pace, lag_bytes)},
 
     {"policy.timeouts", "lock", "duration", "2s",
      "How long to wait for a lock.",
@@ -836,6 +856,19 @@ static const struct key_doc keys[] = {
     {"purge", "erases", "list of references", "",
      "What is deleted: every row whose column holds the instance.",
      REQUIRED, .read = read_erases, LIST(purge_space, erases)},
+    {"purge", "notify", "true or false", "false",
+     "Whether lapse run also listens on the channel lapse_purge: after NOTIFY lapse_purge in the transaction "
+     "that schedules, it looks at once. Without it, and however the notification is lost, it looks every "
+     "second. Needs a connection that stays: a pooler that hands out a server per transaction loses them. "
+     "PostgreSQL only.",
+     .read = read_bool, FIELD(purge_space, notify)},
+    {"purge", "timeouts", "map", "",
+     "How long it waits for the database.",
+     .read = read_purge_timeouts},
+
+    {"purge.timeouts", "statement", "duration", "30s",
+     "How long one statement may take. An instance whose data takes longer cannot be purged.",
+     .read = read_time_us, FIELD(purge_space, statement_timeout_us)},
 
     {"purge.erases", "ref", "reference", "",
      "The rows to delete, as table(column).",

@@ -64,6 +64,7 @@ static struct lapse_daemon *make(const char *file, const struct lapse_daemon_opt
     daemon_cond_init(&d->answered);
     side_init(&d->gauge, d, &side_gauge);
     side_init(&d->purges, d, &side_purges);
+    side_init(&d->notices, d, &side_notices);
     return d;
 }
 
@@ -112,6 +113,7 @@ void lapse_daemon_free(struct lapse_daemon *d)
     pthread_cond_destroy(&d->answered);
     pthread_cond_destroy(&d->gauge.wake);
     pthread_cond_destroy(&d->purges.wake);
+    pthread_cond_destroy(&d->notices.wake);
     pthread_mutex_destroy(&d->log_lock);
     pthread_mutex_destroy(&d->lock);
     mem_free_p(&d);
@@ -405,8 +407,10 @@ static int begin(struct lapse_daemon *d, struct err *e)
     pthread_mutex_unlock(&d->lock);
     say_started(d);
     side_start(&d->gauge);
-    if (!d->options.observe) /* who only observes carries nothing out */
+    if (!d->options.observe) { /* who only observes carries nothing out */
         side_start(&d->purges);
+        side_start(&d->notices);
+    }
     return prepare_start(d, true, e);
 }
 

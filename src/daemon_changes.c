@@ -70,7 +70,7 @@ static bool same_policy(const struct policy *a, const struct policy *b)
            same_text(a->label, b->label) && same_text(a->scheduler, b->scheduler) && a->batch == b->batch &&
            a->lock_timeout_us == b->lock_timeout_us && a->statement_timeout_us == b->statement_timeout_us &&
            same_pace(a->pace, b->pace) && a->workers == b->workers &&
-           a->partitions_drop == b->partitions_drop;
+           a->partitions.drop == b->partitions.drop;
 }
 
 static void compare_policies(const struct contract *from, const struct contract *to, struct changes *c)

@@ -125,6 +125,14 @@ static json_t *policy_json(const struct policy *p, const struct policy_state *s)
     if (s->ran && s->due >= 0)
         put_integer(o, "due", s->due);
     put_string(o, "error", s->error);
+    if (s->pace.reason) {
+        json_t *pace = json_object();
+        put_string(pace, "reason", pace_reason_name(s->pace.reason));
+        put_string(pace, "text", s->pace.words);
+        put_integer(pace, "rows", s->pace.rows);
+        put_integer(pace, "waiting_ms", s->pace.waiting_us / US_PER_MS);
+        json_object_set_new(o, "pace", pace);
+    }
     return o;
 }
 

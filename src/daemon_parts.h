@@ -13,6 +13,7 @@
 #include "gauge.h"
 #include "lapse_tick.h"
 #include "meter.h"
+#include "thread.h"
 #include "trouble.h"
 
 /* A contract in force, as long as anybody works under it. */
@@ -69,7 +70,9 @@ struct worker {
     struct terms *held; /* what hand works under */
     struct troubles *troubles;
     char *said_lease, *said_brake, *said_remarks; /* who holds the lease, what is paused …, as last said */
-    struct hand *hand;                            /* comes and goes under the lock, for worker_interrupt */
+    const struct policy *paced;                   /* of which said_pace is, in this tick */
+    struct outcome_pace said_pace;
+    struct hand *hand; /* comes and goes under the lock, for worker_interrupt */
 };
 
 /* What became of a policy, for those who ask. */
@@ -80,6 +83,7 @@ struct policy_state {
     int64_t rows, rows_total; /* gone with the last tick, and since the start */
     int64_t due;              /* with --observe; -1: not counted */
     char *error;              /* NULL: none */
+    struct outcome_pace pace; /* of the tick that runs; nothing between ticks */
 };
 
 /* What is asked of the database before the first tick: own tables, last runs. A thread of its own, because
@@ -112,7 +116,7 @@ struct side_kind {
     void (*close)(void *work);
     void (*interrupt)(void *work); /* ends the turn that is running, soon; any thread */
 };
-extern const struct side_kind side_gauge, side_purges;
+extern const struct side_kind side_gauge, side_purges, side_notices;
 struct side {
     struct lapse_daemon *daemon;
     const struct side_kind *kind;
@@ -123,6 +127,7 @@ struct side {
     pthread_cond_t wake;
     bool stop, done;
     struct terms *terms; /* to be worked under next; NULL: as before */
+    bool asked;          /* for a turn before its time */
     void *work;          /* NULL: none now */
     bool lost;           /* the database was not there at the last turn */
 };
@@ -160,7 +165,7 @@ struct lapse_daemon {
     char *refused;               /* why the last reload was; NULL: it was not */
     bool running;
     struct prepare prepare;
-    struct side gauge, purges;
+    struct side gauge, purges, notices;
 
     /* The loop's own. */
     struct watch watch;
@@ -184,7 +189,6 @@ uint64_t daemon_chance(void);
 struct clocks daemon_clocks(void);
 
 /* daemon_worker.c */
-int daemon_thread(pthread_t *ret, void *(*body)(void *), void *context); /* as pthread_create */
 void daemon_cond_init(pthread_cond_t *c);
 /* Of a cond_init. The lock is held. */
 void daemon_cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, int64_t us);
@@ -205,6 +209,10 @@ void tell_lease(struct worker *w);
 /* What is known of a policy of the terms in force; NULL: there is no such one. The lock is held. */
 struct policy_state *policy_state(struct lapse_daemon *d, const char *name);
 void states_free(struct lapse_daemon *d);
+
+/* daemon_pace.c: the same of the pace of a sweep, while it runs. */
+void tell_pace(struct worker *w, const struct policy *of, const struct outcome_pace *p);
+void tell_pace_begins(struct worker *w); /* a tick */
 
 /* daemon_reload.c */
 int terms_load(const char *file, struct terms **ret, struct mistakes *m, struct err *e);
@@ -239,6 +247,7 @@ void side_init(struct side *s, struct lapse_daemon *d, const struct side_kind *k
 void side_start(struct side *s);
 void side_order_terms(struct side *s, struct terms *t);
 void side_order_stop(struct side *s);
+void side_ask(struct side *s); /* for a turn now, or another after this one */
 void side_interrupt(struct side *s);
 bool side_is_over(const struct side *s);
 void side_join(struct side *s);

@@ -190,7 +190,7 @@ int prepare_start(struct lapse_daemon *d, bool first, struct err *e)
     p->first = first;
     p->terms = terms_take(d->terms);
     pthread_mutex_unlock(&d->lock);
-    if (daemon_thread(&p->thread, prepare, d) != 0) {
+    if (thread_begin(&p->thread, prepare, d) != 0) {
         terms_drop(p->terms);
         p->terms = NULL;
         return err_set(e, ERR_SYSTEM, "no thread could be started: the limit of the system or of this user");

@@ -5,8 +5,13 @@
 #include "daemon_parts.h"
 #include "lapse_purger.h"
 
-enum { PENDING_MOST = 10000 };                   /* how far those that wait are counted … */
-static const int64_t PENDING_US = 15 * US_PER_S; /* … and how often */
+enum {
+    PENDING_MOST = 10000, /* how far those that wait are counted … */
+    REASONS_MOST = 50,   /* reasons of a space that are counted apart, beside those that the contract names */
+    REASON_LENGTH = 100, /* a longer one is no label */
+};
+static const int64_t PENDING_US = 15 * US_PER_S;       /* … and how often … */
+static const int64_t PENDING_MANY_US = 120 * US_PER_S; /* … where they are more: they mostly stay so */
 
 /* What is remembered between turns. */
 struct purges_work {
@@ -15,7 +20,12 @@ struct purges_work {
     struct purger *purger;
     char **said; /* per space, and one for the turn as a whole: the trouble that was said; NULL: none */
     char *said_strangers;
+    struct reasons {
+        char **list;
+        size_t n;
+    } * reasons; /* per space: those that were counted apart so far */
     int64_t counted_us;
+    bool many; /* than are counted */
 };
 
 static bool should_stop(void *context)
@@ -24,18 +34,47 @@ static bool should_stop(void *context)
     return atomic_load(&d->stopping);
 }
 
+static bool is_named(const struct purge_space *s, const char *reason)
+{
+    for (size_t i = 0; i < s->n_only; i++)
+        if (strcmp(s->only[i], reason) == 0)
+            return true;
+    for (size_t i = 0; i < s->n_retention; i++)
+        if (strcmp(s->retention[i].reason, reason) == 0)
+            return true;
+    return false;
+}
+
+/* Applications write reasons, and some write a new one each time: a series for each would never end. */
+static const char *reason_label(struct purges_work *w, const struct purge_space *s, const char *reason)
+{
+    struct reasons *known = &w->reasons[s - w->contract->purges];
+    if (is_named(s, reason))
+        return reason;
+    for (size_t i = 0; i < known->n; i++)
+        if (strcmp(known->list[i], reason) == 0)
+            return reason;
+    if (known->n == REASONS_MOST || strlen(reason) > REASON_LENGTH)
+        return "other";
+    known->list = mem_grow(known->list, known->n + 1, sizeof(*known->list));
+    known->list[known->n++] = mem_strdup(reason);
+    return reason;
+}
+
 static void on_executed(void *context, const struct purge_done *done)
 {
     struct purges_work *w = context;
-    const char *labels[] = {done->space->name, done->reason};
-    AUTO(text_release) struct text line = {0};
+    const char *labels[] = {done->space->name, reason_label(w, done->space, done->reason)};
+    AUTO(text_release) struct text line = {0}, instance = {0};
     struct event *ev = event_new(EVENT_PURGE_EXECUTED, NULL, when_now());
     purge_line(done->space, done->instance, done->reason, &line);
     event_message(ev, "%s", text_str(&line));
     event_text(ev, "space", done->space->name);
-    event_text(ev, "instance", done->instance->text ? done->instance->text : "");
+    purge_name_print(done->instance, &instance);
+    event_text(ev, "instance", text_str(&instance));
     event_text(ev, "reason", done->reason);
-    event_number(ev, "rows", done->rows);
+    if (done->rows >= 0)
+        event_number(ev, "rows", done->rows);
     meter_add(w->daemon->meter, METRIC_PURGES, labels, 1); /* who reads the line finds it counted */
     daemon_say(w->daemon, ev);
 }
@@ -112,12 +151,14 @@ static void say_whole(struct purges_work *w, const struct purger_turn *t)
 static void count_pending(struct purges_work *w)
 {
     int64_t now_us = when_monotonic_us();
-    if (w->counted_us && now_us - w->counted_us < PENDING_US)
+    if (w->counted_us && now_us - w->counted_us < (w->many ? PENDING_MANY_US : PENDING_US))
         return;
     w->counted_us = now_us;
+    w->many = false;
     for (size_t i = 0; i < w->contract->n_purges; i++) {
         const char *labels[] = {w->contract->purges[i].name};
         int64_t n = purger_pending(w->purger, &w->contract->purges[i], PENDING_MOST);
+        w->many = w->many || n >= PENDING_MOST;
         if (n >= 0)
             meter_set(w->daemon->meter, METRIC_PURGES_PENDING, labels, (double)n);
     }
@@ -147,6 +188,7 @@ static void *open_purges(struct lapse_daemon *d, const struct contract *c)
     struct purges_work *w = mem_alloc(sizeof(*w));
     *w = (struct purges_work){.daemon = d, .contract = c, .purger = purger_new(c)};
     w->said = mem_alloc((c->n_purges + 1) * sizeof(*w->said));
+    w->reasons = mem_alloc((c->n_purges + 1) * sizeof(*w->reasons));
     return w;
 }
 
@@ -156,6 +198,12 @@ static void close_purges(void *work)
     purger_free(w->purger);
     for (size_t i = 0; i <= w->contract->n_purges; i++)
         mem_free_p(&w->said[i]);
+    for (size_t i = 0; i < w->contract->n_purges; i++) {
+        for (size_t k = 0; k < w->reasons[i].n; k++)
+            mem_free_p(&w->reasons[i].list[k]);
+        mem_free_p(&w->reasons[i].list);
+    }
+    mem_free_p(&w->reasons);
     mem_free_p(&w->said);
     mem_free_p(&w->said_strangers);
     mem_free_p(&w);

@@ -227,6 +227,8 @@ int terms_enforce(struct lapse_daemon *d, struct terms *t, struct err *e)
         take_post(posts.list[i].worker, &posts.list[i], t);
     side_order_terms(&d->gauge, t);
     side_order_terms(&d->purges, t);
+    side_order_terms(&d->notices, t);
+    side_interrupt(&d->notices); /* it may be waiting for long */
     meter_expect(d->meter, t->contract);
     for (size_t i = 0; i < posts.n; i++)
         worker_show_next(posts.list[i].worker);

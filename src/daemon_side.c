@@ -1,5 +1,5 @@
 /* daemon_side: a thread beside the workers that does one thing again and again, each time under the terms in
- * force: the gauges, the purges. */
+ * force: the gauges, the purges, the notices of purges. */
 #include "daemon_parts.h"
 
 /* Turns until it should stop or there are other terms. The lock is held, but not in a turn. */
@@ -7,11 +7,12 @@ static void work_under(struct side *s, void *work)
 {
     while (!s->stop && !s->terms) {
         bool lost = false;
+        s->asked = false;
         pthread_mutex_unlock(&s->daemon->lock);
         int64_t us = s->kind->turn(work, &lost);
         pthread_mutex_lock(&s->daemon->lock);
         s->lost = lost;
-        if (!s->stop && !s->terms)
+        if (!s->stop && !s->terms && !s->asked)
             daemon_cond_wait(&s->wake, &s->daemon->lock, us);
     }
 }
@@ -50,7 +51,7 @@ void side_init(struct side *s, struct lapse_daemon *d, const struct side_kind *k
 
 void side_start(struct side *s)
 {
-    s->running = daemon_thread(&s->thread, run, s) == 0;
+    s->running = thread_begin(&s->thread, run, s) == 0;
     if (!s->running)
         daemon_remark(s->daemon, LEVEL_ERROR, "%s: no thread could be started", s->kind->without);
 }
@@ -65,6 +66,12 @@ void side_order_terms(struct side *s, struct terms *t)
 void side_order_stop(struct side *s)
 {
     s->stop = true;
+    pthread_cond_signal(&s->wake);
+}
+
+void side_ask(struct side *s)
+{
+    s->asked = true;
     pthread_cond_signal(&s->wake);
 }
 

@@ -26,6 +26,8 @@ void stop_begin(struct lapse_daemon *d)
     side_order_stop(&d->gauge);
     side_interrupt(&d->gauge); /* it only reads */
     side_order_stop(&d->purges);
+    side_order_stop(&d->notices);
+    side_interrupt(&d->notices);
     for (size_t i = 0; i < d->n_workers; i++)
         worker_order_leave(d->workers[i]);
     pthread_mutex_unlock(&d->lock);
@@ -62,7 +64,7 @@ bool stop_is_over(struct lapse_daemon *d)
         return false;
     pthread_mutex_lock(&d->lock);
     bool over = !d->n_workers && (!d->prepare.running || d->prepare.done) && side_is_over(&d->gauge) &&
-                side_is_over(&d->purges);
+                side_is_over(&d->purges) && side_is_over(&d->notices);
     pthread_mutex_unlock(&d->lock);
     d->abandoned = !over && d->give_up_us && when_monotonic_us() >= d->give_up_us;
     return over || d->abandoned;
@@ -77,6 +79,7 @@ enum lapse_exit stop_end(struct lapse_daemon *d)
     prepare_join(d);
     side_join(&d->gauge);
     side_join(&d->purges);
+    side_join(&d->notices);
     run_rows_release(&d->prepare.runs);
     int code = d->prepare.exit;
     say_end(d, EVENT_STOPPED, LEVEL_INFO, "stopped");

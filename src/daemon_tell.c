@@ -133,6 +133,7 @@ static void note_policy(struct policy_state *s, const struct report *r, const st
 {
     s->ran = true;
     s->outcome = p->kind;
+    s->pace = (struct outcome_pace){0};
     s->at = at;
     s->rows = rows_gone(r, p);
     s->rows_total += s->rows;

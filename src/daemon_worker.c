@@ -2,10 +2,6 @@
  * between ticks it keeps its lease. */
 #include "daemon_parts.h"
 
-#include <signal.h>
-
-enum { STACK_SIZE = 256 * 1024 };
-
 /* --- the hand --------------------------------------------------------------------------------------------
  */
 
@@ -46,6 +42,11 @@ static void on_batch(void *context, const struct report_policy *p, const int64_t
     meter_batch(w->daemon->meter, p, gone, us);
 }
 
+static void on_pace(void *context, const struct report_policy *p, const struct outcome_pace *pace)
+{
+    tell_pace(context, p->policy, pace);
+}
+
 /* --- orders ----------------------------------------------------------------------------------------------
  * Each is carried out without the lock, and returns with it. */
 
@@ -70,12 +71,14 @@ static void tick(struct worker *w)
                              .owner = d->owner,
                              .stop = asked_to_stop,
                              .batch = on_batch,
+                             .paced = on_pace,
                              .context = w};
     w->tick = false;
     pthread_mutex_unlock(&d->lock);
     if (!w->hand)
         set_hand(w, new_hand(w));
     instant started = when_now();
+    tell_pace_begins(w);
     struct report *r = hand_tick(w->hand, &o);
     tell_tick(w, r, started);
     report_free(r);
@@ -148,20 +151,6 @@ static void *work(void *worker)
 /* --- for the loop ----------------------------------------------------------------------------------------
  */
 
-int daemon_thread(pthread_t *ret, void *(*body)(void *), void *context)
-{
-    sigset_t all, old;
-    pthread_attr_t attr;
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_SIZE);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for who runs the daemon */
-    int r = pthread_create(ret, &attr, body, context);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return r;
-}
-
 /* Waits are by a clock that nobody sets. */
 void daemon_cond_init(pthread_cond_t *c)
 {
@@ -191,7 +180,7 @@ struct worker *worker_start(struct lapse_daemon *d, struct terms *t, const struc
     w->held = terms_take(t);
     w->troubles = troubles_new(s->name);
     daemon_cond_init(&w->wake);
-    if (daemon_thread(&w->thread, work, w) == 0)
+    if (thread_begin(&w->thread, work, w) == 0)
         return w;
     worker_free(w);
     return NULL;

@@ -139,50 +139,6 @@ static void compare_instant(struct stmt *s, const char *subject, enum compare cm
     bind_instant(s, at);
 }
 
-static struct local_bound local_bound_of(const struct time_column *t, enum compare cmp, instant at)
-{
-    /* What is not < is >=, what is not <= is >. */
-    return zone_bound(t->zone, at, cmp == CMP_LE || cmp == CMP_GT);
-}
-
-/* `subject` against a bound in its own unit (microseconds, days): within it, or beyond it. */
-static void compare_bound(struct stmt *s, const char *subject, const struct local_bound *b, bool within,
-                          void (*bind)(struct stmt *s, int64_t value))
-{
-    bool hole = b->hole_from < b->hole_to;
-    int64_t first = !within && hole ? b->hole_from : b->below;
-    int64_t gap_from = within ? b->hole_from : b->hole_to, gap_to = within ? b->hole_to : b->below;
-    text_addf(&s->sql, "%s %s ", subject, within ? "<" : ">=");
-    bind(s, first);
-    if (!hole)
-        return;
-    text_addf(&s->sql, " AND NOT (%s >= ", subject);
-    bind(s, gap_from);
-    text_addf(&s->sql, " AND %s < ", subject);
-    bind(s, gap_to);
-    add(s, ")");
-}
-
-static int64_t first_day_from(int64_t local_us)
-{
-    return when_floor_div(local_us, US_PER_DAY) + (when_floor_mod(local_us, US_PER_DAY) != 0);
-}
-
-/* The same bound for dates, each of which stands for its midnight. */
-static struct local_bound in_days(struct local_bound b)
-{
-    struct local_bound d = {first_day_from(b.below), 0, 0};
-    if (b.hole_from < b.hole_to) {
-        d.hole_from = first_day_from(b.hole_from);
-        d.hole_to = first_day_from(b.hole_to);
-    }
-    if (d.hole_from < d.hole_to && d.hole_to >= d.below) {
-        d.below = d.hole_from;
-        d.hole_from = d.hole_to = 0;
-    }
-    return d;
-}
-
 /* value * unit cmp at, turned into an exact bound for value. */
 static void compare_integer(struct stmt *s, const char *subject, enum compare cmp, instant at, int64_t unit)
 {
@@ -249,12 +205,12 @@ static void compare_text(struct stmt *s, const char *alias, const struct time_co
     AUTO(mem_free_p) char *as_instant = text_cast(s, exact, SQL_INSTANT);
     compare_instant(s, as_instant, cmp, at);
     if (!utc) {
-        struct local_bound bound = local_bound_of(t, cmp, at);
+        struct local_bound bound = sql_bound_of(t, cmp, at);
         add(s, " WHEN ");
         add_matches(s, exact, pattern_local);
         add(s, " THEN ");
         AUTO(mem_free_p) char *as_local = text_cast(s, exact, SQL_LOCAL);
-        compare_bound(s, as_local, &bound, is_before(cmp), bind_local);
+        sql_within(s, as_local, &bound, is_before(cmp), bind_local);
     }
     add(s, " ELSE false END");
 }
@@ -271,13 +227,13 @@ static void postgres_time_compare(struct stmt *s, const char *alias, const struc
         exclude_infinity(s, column, cmp);
         break;
     case TIME_LOCAL:
-        bound = local_bound_of(t, cmp, at);
-        compare_bound(s, column, &bound, is_before(cmp), bind_local);
+        bound = sql_bound_of(t, cmp, at);
+        sql_within(s, column, &bound, is_before(cmp), bind_local);
         exclude_infinity(s, column, cmp);
         break;
     case TIME_DATE:
-        bound = in_days(local_bound_of(t, cmp, at));
-        compare_bound(s, column, &bound, is_before(cmp), bind_date);
+        bound = sql_bound_days(sql_bound_of(t, cmp, at));
+        sql_within(s, column, &bound, is_before(cmp), bind_date);
         exclude_infinity(s, column, cmp);
         break;
     case TIME_INTEGER:
@@ -462,13 +418,27 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
     add(s, n > 1 ? "))" : ")");
 }
 
+/* How many an inner SELECT gives is not looked at: they are believed to be few, and nobody weighs each.
+ * Without an index every row would be compared with each in turn. */
+static void postgres_in_set_by_index(struct stmt *s, const char *alias, const struct column *c, int set)
+{
+    sql_column(s, &dialect_postgres, alias, c);
+    add(s, " = ANY((SELECT ");
+    postgres_placeholder(s, sql_bind_set(s, set, 0, c->sql_type));
+    text_addf(&s->sql, ")::%s[])", c->sql_type); /* without a type it would be a SELECT of numbers */
+}
+
 /* The column's own comparison is what an index serves; where it may find two texts equal that are not, they
  * are compared as bytes too. */
-static void postgres_is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set)
+static void postgres_is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set,
+                                    bool indexed)
 {
     bool plain = strcmp(c->sql_type, "text") == 0 || strcmp(c->sql_type, "character varying") == 0;
     const size_t first = 0;
-    postgres_in_set(s, alias, &c, 1, set, &first, &c);
+    if (indexed)
+        postgres_in_set_by_index(s, alias, c, set);
+    else
+        postgres_in_set(s, alias, &c, 1, set, &first, &c);
     if (c->type != TYPE_TEXT || (plain && !c->collation))
         return;
     add(s, " AND ");
@@ -478,10 +448,57 @@ static void postgres_is_text_of_set(struct stmt *s, const char *alias, const str
     add(s, ")");
 }
 
+static void postgres_of_row(struct stmt *s, int set, size_t column)
+{
+    (void)set;
+    text_addf(&s->sql, "lapse_row.c%zu", column);
+}
+
+/* Of a table that was never analyzed, ANY of many is believed to be all of it. OFFSET keeps the SELECT for
+ * itself, so that it is carried out row by row. */
+static void postgres_each_row(struct stmt *s, int set, const struct column *const *types, size_t n)
+{
+    add(s, "SELECT lapse_found.* FROM unnest(");
+    for (size_t i = 0; i < n; i++) {
+        add(s, i ? ", " : "");
+        postgres_placeholder(s, sql_bind_set(s, set, i, types[i]->sql_type));
+    }
+    add(s, ") AS lapse_row(");
+    for (size_t i = 0; i < n; i++)
+        text_addf(&s->sql, "%sc%zu", i ? ", " : "", i);
+    add(s, ") CROSS JOIN LATERAL (");
+}
+
 static void postgres_lock(struct stmt *s, const char *alias, enum lock_mode mode)
 {
     text_addf(&s->sql, " FOR %s OF %s%s", mode == LOCK_SHARE ? "SHARE" : "UPDATE", alias,
               mode == LOCK_WAIT ? "" : " SKIP LOCKED");
+}
+
+/* --- places: (block,offset) --------------------------------------------------------------------- */
+
+static void last_in(int64_t block, struct text *out)
+{
+    text_addf(out, "(%lld,65535)", (long long)block);
+}
+
+static bool block_of(const struct value *place, int64_t *ret)
+{
+    char *end = NULL;
+    if (place->kind != VALUE_TEXT || place->text[0] != '(')
+        return false;
+    *ret = strtoll(place->text + 1, &end, 10);
+    return *end == ',';
+}
+
+static void blocks(struct stmt *s, const struct table *t)
+{
+    AUTO(stmt_release) struct stmt name = {0};
+    sql_table(&name, &dialect_postgres, t);
+    stmt_clear(s);
+    text_add(&s->sql, "SELECT pg_catalog.pg_relation_size(");
+    sql_bind_text(s, &dialect_postgres, text_str(&name.sql), "pg_catalog.regclass");
+    text_add(&s->sql, ") / pg_catalog.current_setting('block_size')::bigint");
 }
 
 const struct dialect dialect_postgres = {
@@ -498,14 +515,22 @@ const struct dialect dialect_postgres = {
     .prefix = postgres_prefix,
     .lock = postgres_lock,
     .is_text_of_set = postgres_is_text_of_set,
+    .of_row = postgres_of_row,
+    .each_row = postgres_each_row,
+    .in_set_by_index = postgres_in_set_by_index,
+    .place = {last_in, block_of, blocks},
+    .each_row_end = " OFFSET 0) AS lapse_found",
     .text_cast = "text",
     .hex_blobs = true,
     .once = " AS MATERIALIZED ",
     .nulls_last = " NULLS LAST",
     .locks_rows = true,
+    .returning = true,
     .now = bind_instant,
     .own = {.name_type = "text COLLATE \"C\"",
             .time_type = "timestamptz",
+            .moment_type = "timestamptz NOT NULL",
+            .long_name_type = "text COLLATE \"C\"",
             .text_type = "text",
             .bind_name = "text",
             .bind_time = "timestamptz",

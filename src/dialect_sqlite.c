@@ -291,13 +291,32 @@ static void prefix(struct stmt *s, const char *alias, const struct column *c, co
 }
 
 /* The set has the column's affinity, and so converts as the column does. */
-static void is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set)
+static void is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set, bool indexed)
 {
+    (void)indexed;
     const size_t first = 0;
     struct column exact = *c;
     const struct column *as = &exact;
     exact.collation = NULL;
     in_set(s, alias, &c, 1, set, &first, &as);
+}
+
+static void of_row(struct stmt *s, int set, size_t column)
+{
+    text_addf(&s->sql, "?%zu", sql_bind_set(s, set, column, NULL));
+}
+
+static void is_text_of_row(struct stmt *s, const char *alias, const struct column *c, int set)
+{
+    sql_column(s, self, alias, c);
+    text_add(&s->sql, " = ");
+    of_row(s, set, 0);
+    if (!c->collation)
+        return;
+    text_add(&s->sql, " AND ");
+    sql_column(s, self, alias, c);
+    text_add(&s->sql, " COLLATE BINARY = ");
+    of_row(s, set, 0);
 }
 
 /* BEGIN IMMEDIATE has locked the whole database already. */
@@ -331,7 +350,10 @@ const struct dialect dialect_sqlite = {
     .prefix = prefix,
     .lock = lock,
     .is_text_of_set = is_text_of_set,
+    .is_text_of_row = is_text_of_row,
+    .of_row = of_row,
     .text_cast = "TEXT",
+    .one_state_each = true,
     .once = " AS ",
     .nulls_last = "",
     .now_is_text =
@@ -339,6 +361,8 @@ const struct dialect dialect_sqlite = {
     .now = now,
     .own = {.name_type = "TEXT",
             .time_type = "TEXT",
+            .moment_type = "TEXT NOT NULL",
+            .long_name_type = "TEXT",
             .text_type = "TEXT",
             .time = TIME_TEXT,
             .clock = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",

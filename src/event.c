@@ -27,6 +27,10 @@ static const struct kind {
                              "An error lasts: said after 1, 10, then every 60 minutes."},
     [EVENT_RECOVERED] = {"lifecycle_recovered", LEVEL_INFO, true, true,
                          "What failed went well again: how long it lasted."},
+    [EVENT_PACED] =
+        {"lifecycle_paced", LEVEL_DEBUG, true, true,
+         "What holds a sweep back is another than before. info and warn of one that has waited for 10 and "
+         "60 seconds."},
     [EVENT_LEASE_TAKEN] = {"lease_taken", LEVEL_INFO, true, false,
                            "This process now sweeps for the scheduler."},
     [EVENT_LEASE_LOST] = {"lease_lost", LEVEL_WARN, true, false,
@@ -336,6 +340,24 @@ static void name_counts(const struct tally *t, struct text *out)
         text_addf(out, " and %zu more", left);
 }
 
+/* Those that went as a whole; or those that could not, each with the reason. Nothing where there are none. */
+static void add_partitions(struct event *ev, const struct report *r, bool dropped)
+{
+    AUTO(arena_free_p) struct arena *a = arena_new();
+    const char **names = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_policies; i++)
+        for (size_t k = 0; k < r->policies[i].n_partitions; k++) {
+            const struct partition_outcome *x = &r->policies[i].partitions[k];
+            if (dropped != !x->why)
+                continue;
+            names = arena_push(a, names, n, sizeof(*names));
+            names[n++] = dropped ? x->name : arena_printf(a, "%s: %s", x->name, x->why);
+        }
+    if (n)
+        event_texts(ev, dropped ? "partitions_dropped" : "partitions_not_dropped", names, n);
+}
+
 static void say_counts(const struct report *r, const char *scheduler, instant at, event_say *say,
                        void *context)
 {
@@ -361,6 +383,8 @@ static void say_counts(const struct report *r, const char *scheduler, instant at
     event_time(ev, "now", r->now);
     for (size_t i = 0; i < t.n; i++)
         event_number(ev, t.list[i].label, t.list[i].rows);
+    add_partitions(ev, r, true);
+    add_partitions(ev, r, false);
     say(context, ev);
 }
 

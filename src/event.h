@@ -17,6 +17,7 @@ enum event_kind {
     EVENT_OBSERVED,       /* <scheduler>.lifecycle_observed: what is due, with --observe */
     EVENT_STILL_FAILING,  /* <scheduler>.lifecycle_still_failing */
     EVENT_RECOVERED,      /* <scheduler>.lifecycle_recovered */
+    EVENT_PACED,          /* <scheduler>.lifecycle_paced */
     EVENT_LEASE_TAKEN,    /* <scheduler>.lease_taken */
     EVENT_LEASE_LOST,     /* <scheduler>.lease_lost */
     EVENT_HELD_ELSEWHERE, /* <scheduler>.lease_held_elsewhere */

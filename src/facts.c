@@ -10,7 +10,7 @@ const char *on_delete_name(enum on_delete action)
     static const char *const names[] = {
         [ON_DELETE_NO_ACTION] = "ON DELETE NO ACTION",     [ON_DELETE_RESTRICT] = "ON DELETE RESTRICT",
         [ON_DELETE_CASCADE] = "ON DELETE CASCADE",         [ON_DELETE_SET_NULL] = "ON DELETE SET NULL",
-        [ON_DELETE_SET_DEFAULT] = "ON DELETE SET DEFAULT",
+        [ON_DELETE_SET_DEFAULT] = "ON DELETE SET DEFAULT", [ON_DELETE_HIDDEN] = "an ON DELETE that is hidden",
     };
     return names[action];
 }
@@ -64,6 +64,13 @@ static bool matches_folded(const struct facts *f, const struct name *n, const ch
     return f->folds_lower && same_when_lowered(n->text, real);
 }
 
+static bool column_matches_folded(const struct facts *f, const struct name *n, const char *real)
+{
+    if (f->columns_ignore_case)
+        return !n->quoted && same_in_any_case(n->text, real);
+    return matches_folded(f, n, real);
+}
+
 bool name_matches(const struct facts *f, const struct name *n, const char *real)
 {
     return strcmp(n->text, real) == 0 || matches_folded(f, n, real);
@@ -107,7 +114,7 @@ const struct column *table_column(const struct facts *f, const struct table *t, 
     if (exact)
         return exact;
     for (size_t i = 0; i < t->n_columns; i++)
-        if (matches_folded(f, n, t->columns[i].name))
+        if (column_matches_folded(f, n, t->columns[i].name))
             return &t->columns[i];
     return NULL;
 }
@@ -118,6 +125,14 @@ const struct column *column_named(const struct table *t, const char *name)
         if (strcmp(t->columns[i].name, name) == 0)
             return &t->columns[i];
     return NULL;
+}
+
+bool fkey_is_own(const struct table *t, const struct fkey *k)
+{
+    if (strcmp(k->child_table, t->name) != 0)
+        return false;
+    return k->child_schema && t->schema ? strcmp(k->child_schema, t->schema) == 0
+                                        : !k->child_schema && !t->schema;
 }
 
 static bool is_among(const struct column *c, const struct column *const *columns, size_t n)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "retry.h"
+
 static const struct lapse_options no_options = {0};
 
 static void work_release(struct work *w)
@@ -149,7 +151,9 @@ static bool selected(const struct work *w, const struct policy *p)
 static int set_now(struct work *w, bool may_lie_ahead, struct err *e)
 {
     instant database;
-    if (w->store->ops->now(w->store, &database, e) < 0)
+    const struct store_ops *ops = w->store->ops;
+    if (ops->now(w->store, &database, e) < 0 &&
+        (e->kind != ERR_LOST || ops->reconnect(w->store, e) < 0 || ops->now(w->store, &database, e) < 0))
         return -1;
     w->now = database;
     const char *given = w->options->now;
@@ -186,7 +190,33 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
     if (!c->contract->n_policies && !c->contract->n_purges &&
         kind != REPORT_CHECK) /* check has a finding for it */
         work_remark(w, "the contract has no policies: nothing is bounded by it");
+    if (w->store->only_reads && kind == REPORT_PLAN)
+        work_remark(w,
+                    arena_printf(w->report->arena,
+                                 "this is %s: what was committed elsewhere a moment ago may not be here yet",
+                                 w->store->only_reads));
     return 0;
+}
+
+static bool ask_stop(void *context)
+{
+    struct work *w = context;
+    return w->options->stop && w->options->stop(w->options->context);
+}
+
+/* Readings that a standby cancels, because what it replays removes rows that they still see (or, at worst, by
+ * ending the session), are begun again. True: once more; e is reset. */
+static bool reads_again(struct work *w, int *tries, struct err *e)
+{
+    enum { TRIES = 5 };
+    const struct patience patience = {ask_stop, w};
+    if (!w->store->only_reads || patience_ends(&patience) || *tries >= TRIES)
+        return false;
+    if (e->kind == ERR_LOST ? w->store->ops->reconnect(w->store, e) < 0 : e->kind != ERR_CONFLICT)
+        return false;
+    retry_wait_us(&patience, retry_pause_us(2 + (*tries)++));
+    *e = (struct err)ERR_INIT;
+    return true;
 }
 
 struct lapse_report *work_finish(struct work *w, int64_t started)
@@ -207,6 +237,30 @@ void work_remark(struct work *w, const char *text)
 /* --- check
  * ------------------------------------------------------------------------------------------------------ */
 
+static int check_patiently(struct work *w, const struct policy *p, struct plan **ret_plan,
+                           struct facts **ret_facts, struct err *e)
+{
+    struct findings *f = &w->report->findings, before = *f;
+    for (int tries = 0;
+         check_policy(w->contract, p, w->store, w->now, true, f, ret_plan, ret_facts, e) < 0;) {
+        if (!reads_again(w, &tries, e))
+            return -1;
+        facts_free(*ret_facts);
+        *ret_facts = NULL;
+        *f = before;
+    }
+    return 0;
+}
+
+static void only_reads_finding(struct work *w)
+{
+    if (w->store->only_reads)
+        findings_add(&w->report->findings, FINDING_WARNING, NULL, (struct place){0},
+                     "name the server that takes writes in 'store'",
+                     "the database is %s: check and plan read from it, and nothing can be deleted there",
+                     w->store->only_reads);
+}
+
 struct lapse_report *lapse_check(const struct lapse_contract *c, const struct lapse_options *o)
 {
     struct work w;
@@ -215,19 +269,21 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
     if (work_start(&w, c, o, REPORT_CHECK, "check", true) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
     struct findings *f = &w.report->findings;
+    only_reads_finding(&w);
     for (size_t i = 0; i < w.contract->n_policies; i++) {
         AUTO(facts_free_p) struct facts *facts = NULL;
         AUTO(plan_free_p) struct plan *plan = NULL;
         const struct policy *p = &w.contract->policies[i];
         if (!selected(&w, p))
             continue;
-        if (check_policy(w.contract, p, w.store, w.now, true, f, &plan, &facts, &e) < 0) {
+        if (check_patiently(&w, p, &plan, &facts, &e) < 0) {
             err_wrap(&e, "policy '%s'", p->name);
             work_fail(&w, &e);
             return work_finish(&w, started);
         }
         work_brake_finding(&w, p);
         work_lease_finding(&w, p);
+        work_pace_finding(&w, p);
     }
     if (!w.options->n_policies &&
         (work_check_purges(&w, &e) < 0 || check_coverage(w.contract, w.store, w.options->strict, f, &e) < 0))
@@ -325,8 +381,9 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
         rp->kind = OUTCOME_DISABLED;
         return NULL;
     }
-    int r = make_plan(w, p, &found, &plan, ret_facts, &e);
-    if (r < 0 && e.kind == ERR_LOST && w->store->ops->reconnect(w->store, &e) == 0) {
+    int tries = 0, r = make_plan(w, p, &found, &plan, ret_facts, &e);
+    while (r < 0 && (reads_again(w, &tries, &e) ||
+                     (e.kind == ERR_LOST && !tries++ && w->store->ops->reconnect(w->store, &e) == 0))) {
         facts_free(*ret_facts);
         *ret_facts = NULL;
         found = (struct findings){.arena = scratch};
@@ -344,6 +401,7 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
         return NULL;
     }
     work_names(w, rp, plan);
+    work_walk(w, plan, rp);
     return plan;
 }
 
@@ -351,10 +409,19 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
  * ---------------------------------------------------------------------------------------------------------
  */
 
+static void mark_split(bool *split, const struct node *n)
+{
+    split[n->slot] |= n->split;
+    for (size_t i = 0; i < n->n_kids; i++)
+        mark_split(split, &n->kids[i]);
+}
+
 static void copy_due(struct work *w, struct report_policy *rp, const struct plan *p, const struct due *d)
 {
     struct arena *a = w->report->arena;
     copy_counts(rp, d->gone, d->detached);
+    rp->split = arena_alloc(a, p->n_slots * sizeof(*rp->split));
+    mark_split(rp->split, &p->root);
     struct cutoff *cutoffs = arena_alloc(a, (p->n_cutoffs + 1) * sizeof(*cutoffs));
     for (size_t i = 0; i < p->n_cutoffs; i++) {
         cutoffs[i] = p->cutoffs[i];
@@ -382,18 +449,21 @@ void work_count(struct work *w, struct report_policy *rp)
     AUTO(due_release) struct due due;
     struct err e = ERR_INIT;
     due_init(&due, plan);
-    if (w->store->ops->count(w->store, plan, &due, &e) < 0) {
+    for (int tries = 0; w->store->ops->count(w->store, plan, &due, &e) < 0;) {
+        if (reads_again(w, &tries, &e))
+            continue;
         work_policy_failed(w, rp, &e);
         return;
     }
     copy_due(w, rp, plan, &due);
-    if (work_own_policy(w, plan, rp, &e) < 0) {
+    if (work_partitions(w, plan, rp, &e) < 0 || work_own_policy(w, plan, rp, &e) < 0) {
         work_policy_failed(w, rp, &e);
         return;
     }
     if (!w->options->sql)
         return;
     AUTO(text_release) struct text sql = {0};
+    work_partition_sql(w, plan, &sql);
     w->store->ops->explain(w->store, plan, &sql);
     rp->sql = arena_strdup(w->report->arena, text_str(&sql));
 }
@@ -412,12 +482,6 @@ struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lap
 
 /* --- sweep
  * -------------------------------------------------------------------------------------------------------- */
-
-static bool ask_stop(void *context)
-{
-    struct work *w = context;
-    return w->options->stop && w->options->stop(w->options->context);
-}
 
 static void tell(struct work *w, struct lapse_progress g, const struct policy *p)
 {
@@ -442,10 +506,21 @@ static void tell_end(struct work *w, const struct report_policy *rp)
 
 static void on_progress(void *context, const struct plan *p, const struct outcome *so_far)
 {
-    struct lapse_progress g = {.rows = so_far->gone[p->root.slot], .elapsed_us = so_far->duration_us};
+    struct lapse_progress g = {.rows = so_far->gone[p->root.slot],
+                               .elapsed_us = so_far->duration_us,
+                               .batch_us = so_far->batch_us,
+                               .pace = pace_reason_name(so_far->pace.reason),
+                               .pace_text = so_far->pace.words,
+                               .waiting_us = so_far->pace.waiting_us};
     for (size_t i = 0; i < p->n_slots; i++)
         g.rows_all += so_far->gone[i];
     tell(context, g, p->policy);
+}
+
+static void on_pace(void *context, const struct plan *p, const struct outcome *so_far)
+{
+    if (so_far->pace.waiting_us)
+        on_progress(context, p, so_far);
 }
 
 static void on_begin(void *context, const struct plan *p)
@@ -470,11 +545,13 @@ static void copy_outcome(struct work *w, struct report_policy *rp, const struct 
         rp->skipped[i] = (struct skipped_row){arena_strdup(a, o->skipped[i].key), o->skipped[i].reason,
                                               arena_strdup(a, o->skipped[i].error)};
     rp->n_skipped = o->n_skipped;
+    work_partition_outcomes(w, rp, o);
     rp->left = o->left;
     rp->unknown = o->unknown;
     rp->batches = o->batches;
     rp->retries = o->retries;
     rp->duration_us = o->duration_us;
+    rp->pace = o->pace;
     rp->kind = o->kind;
 }
 
@@ -489,6 +566,18 @@ void work_sweep(struct work *w, struct report_policy *rp, const struct plan *pla
     outcome_init(&out, plan);
     sweep_run(w->store, plan, &o, &out);
     copy_outcome(w, rp, &out);
+    if (out.pace.deaf[0])
+        work_remark(
+            w, arena_printf(w->report->arena,
+                            "policy '%s': how others fare could not be asked, so it did not heed them: %s",
+                            rp->policy->name, out.pace.deaf));
+    if (out.alone)
+        work_remark(
+            w, arena_printf(w->report->arena,
+                            "policy '%s': %lld of its %lld connections could not be had, and the others did "
+                            "their part: %s",
+                            rp->policy->name, (long long)out.alone, (long long)rp->policy->workers,
+                            out.alone_why));
     struct err trouble = out.err;
     if (out.kind == OUTCOME_DONE && (out.n_skipped || out.unknown))
         err_set(&trouble, ERR_REFUSED, "%s", "");
@@ -510,8 +599,11 @@ static void sweep_policy(struct work *w, struct report_policy *rp)
         if (w->options->count_first && w->options->progress)
             count_first(w, plan);
         work_sweep(w, rp, plan,
-                   (struct sweep_options){
-                       .stop = ask_stop, .begins = on_begin, .progress = on_progress, .context = w});
+                   (struct sweep_options){.stop = ask_stop,
+                                          .begins = on_begin,
+                                          .progress = on_progress,
+                                          .paced = on_pace,
+                                          .context = w});
     }
     tell_end(w, rp);
 }

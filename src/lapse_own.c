@@ -302,7 +302,8 @@ struct lapse_report *lapse_install(const struct lapse_contract *c, const struct 
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
     bool reading = o && (o->print || o->grants);
-    if (start(&w, c, o, "install", reading) < 0)
+    if (reading ? start(&w, c, o, "install", true) < 0
+                : work_start(&w, c, o, REPORT_WORDS, "install", false) < 0) /* it looks for itself */
         return work_finish(&w, started);
     return finish(&w, started, install(&w, &e), &e);
 }

@@ -59,6 +59,8 @@ int work_check_purges(struct work *w, struct err *e);
 const struct scheduler *work_exclusive(const struct work *w, const struct policy *p);
 /* A finding where the policy needs a lease that cannot be had. */
 void work_lease_finding(struct work *w, const struct policy *p);
+/* Findings about its pace. (lapse_pace.c) */
+void work_pace_finding(struct work *w, const struct policy *p);
 /* Takes w->lease for the policy, or keeps it. -1: rp says who holds it, or why it cannot be had. */
 int work_lease(struct work *w, struct report_policy *rp);
 void work_lease_drop(struct work *w);
@@ -67,6 +69,8 @@ void work_lease_drop(struct work *w);
  * failed. */
 struct plan *work_plan(struct work *w, const struct policy *p, struct report_policy *rp,
                        struct facts **ret_facts);
+/* Lets the plan choose in which order rows are found, by what the database reckons; rp says which. */
+void work_walk(struct work *w, struct plan *plan, struct report_policy *rp);
 /* What is due of the policy of this entry, counted: what `plan` says of it. */
 void work_count(struct work *w, struct report_policy *rp);
 /* Runs the plan; rp gets what became of it. The options' lease is w's, their budget the scheduler's. */
@@ -75,6 +79,14 @@ void work_sweep(struct work *w, struct report_policy *rp, const struct plan *pla
 void work_names(struct work *w, struct report_policy *rp, const struct plan *plan);
 /* What went wrong with one policy; the graver exit code stays. */
 void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e);
+
+/* --- partitions that are dropped (lapse_partitions.c) ------------------------------------------------------
+ */
+
+/* What would become of those that are wholly due; the statements, of one of them; what became of them. */
+int work_partitions(struct work *w, const struct plan *plan, struct report_policy *rp, struct err *e);
+void work_partition_sql(struct work *w, const struct plan *plan, struct text *out);
+void work_partition_outcomes(struct work *w, struct report_policy *rp, const struct outcome *o);
 
 /* --- the history (lapse_history.c) ------------------------------------------------------------------------
  */

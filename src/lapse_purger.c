@@ -82,6 +82,17 @@ static const char *errors_text(struct arena *a, const struct findings *f, const 
     return arena_strdup(a, text_str(&t));
 }
 
+/* True: a brake is on, which costs one reading. */
+static bool paused(struct store *s, struct purger_space *ret)
+{
+    struct err e = ERR_INIT;
+    if (purging_brake(s, &e) == 0 || e.kind != ERR_PAUSED)
+        return false;
+    ret->kind = PURGER_WORKED;
+    ret->out = (struct purging_outcome){.kind = PURGING_PAUSED, .err = e};
+    return true;
+}
+
 static int work_on(struct store *s, const struct contract *c, const struct purging_look *look, instant now,
                    const struct purging_options *o, struct arena *a, struct purger_space *ret, struct err *e)
 {
@@ -113,7 +124,7 @@ int purger_space_turn(struct store *s, const struct contract *c, const struct pu
     *after = look.groups.next ? mem_strdup(look.groups.next) : NULL;
     ret->more = *after != NULL;
     ret->next = look.next;
-    return look.due ? work_on(s, c, &look, now, o, a, ret, e) : 0;
+    return look.due && !paused(s, ret) ? work_on(s, c, &look, now, o, a, ret, e) : 0;
 }
 
 int purger_strangers(struct store *s, const struct contract *c, struct arena *a, const char ***ret,
@@ -125,7 +136,7 @@ int purger_strangers(struct store *s, const struct contract *c, struct arena *a,
     if (s->ops->purges->spaces(s, &found, e) < 0)
         return -1;
     for (size_t i = 0; i < found.n; i++) {
-        if (purge_space_named(c, found.list[i].space))
+        if (!found.list[i].odd && purge_space_named(c, found.list[i].space))
             continue;
         list = arena_push(a, list, n, sizeof(*list));
         list[n++] = arena_strdup(a, found.list[i].space);
@@ -173,6 +184,13 @@ static bool went_wrong(const struct purger_space *s)
     return s->kind == PURGER_REFUSED || (s->kind == PURGER_WORKED && s->out.kind == PURGING_FAILED);
 }
 
+static void fail_space(struct purger_space *s, struct err *e)
+{
+    s->kind = PURGER_WORKED;
+    s->out = (struct purging_outcome){.kind = PURGING_FAILED, .err = *e};
+    *e = (struct err)ERR_INIT;
+}
+
 static int turn_spaces(struct purger *p, const struct purging_options *o, struct purger_turn *t,
                        struct err *e)
 {
@@ -186,8 +204,11 @@ static int turn_spaces(struct purger *p, const struct purging_options *o, struct
         int64_t mono = when_monotonic_us();
         *s = (struct purger_space){.space = &c->purges[i], .next = INT64_MAX};
         if (mono >= p->spaces[i].not_before_us &&
-            purger_space_turn(p->store, c, s->space, now, &p->spaces[i].after, o, t->arena, s, e) < 0)
-            return -1;
+            purger_space_turn(p->store, c, s->space, now, &p->spaces[i].after, o, t->arena, s, e) < 0) {
+            if (lost_database(e) || e->kind == ERR_STOPPED)
+                return -1;
+            fail_space(s, e); /* the others go on */
+        }
         t->n++;
         p->spaces[i].not_before_us = went_wrong(s) ? mono + REFUSED_US : p->spaces[i].not_before_us;
         if (s->kind == PURGER_WORKED && lost_database(&s->out.err)) {

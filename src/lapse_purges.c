@@ -44,7 +44,9 @@ static const char *utc(struct arena *a, instant at)
 static const char *instance_text(struct arena *a, const struct value *v)
 {
     AUTO(text_release) struct text t = {0};
-    value_print(v, &t);
+    if (v->kind == VALUE_TEXT && v->len && !memchr(v->text, 0, v->len))
+        return arena_strndup(a, v->text, v->len);
+    purge_name_print(v, &t);
     return arena_strdup(a, text_str(&t));
 }
 
@@ -119,7 +121,7 @@ static const char *state_of(const struct purge_space *s, const struct purge_row 
     instant due;
     if (!s)
         return "unknown_space";
-    if (!purge_takes(s, r->reason))
+    if (!purge_counts(s, r))
         return "not_purged";
     if (!decides)
         return "repeated";
@@ -173,27 +175,39 @@ static struct report_row row_facts(struct work *w, const struct purge_row *r, co
     return row;
 }
 
-/* Whether the row is the first of its instance in the list that counts. */
-static bool decides(const struct purge_space *s, const struct purge_rows *rows, size_t at)
+/* Whether the row is the first of its instance that counts. sorted: as they were scheduled. */
+static bool decides(const struct purge_space *s, const struct purge_rows *sorted, const struct purge_row *r)
 {
-    const struct purge_row *r = &rows->list[at];
-    for (size_t i = 0; i < at; i++)
-        if (strcmp(rows->list[i].space, r->space) == 0 && s && purge_takes(s, rows->list[i].reason) &&
-            purge_compare(&rows->list[i].instance, &r->instance) == 0)
-            return false;
+    for (size_t i = 0; i < sorted->n && s; i++) {
+        const struct purge_row *x = &sorted->list[i];
+        if (strcmp(x->space, r->space) == 0 && purge_counts(s, x) &&
+            purge_compare(&x->instance, &r->instance) == 0)
+            return x->id == r->id;
+    }
     return true;
 }
 
-static void show_rows(struct work *w, const struct purge_rows *rows, bool of_one)
+static struct purge_rows as_scheduled(struct arena *a, const struct purge_rows *rows)
+{
+    struct purge_rows sorted = *rows;
+    sorted.list = arena_alloc(a, (rows->n + 1) * sizeof(*sorted.list));
+    if (rows->n)
+        memcpy(sorted.list, rows->list, rows->n * sizeof(*sorted.list));
+    purge_rows_sort(&sorted);
+    return sorted;
+}
+
+static void show_rows(struct work *w, const struct purge_rows *rows)
 {
     struct arena *a = w->report->arena;
+    const struct purge_rows sorted = as_scheduled(a, rows);
     struct report_row *list = arena_alloc(a, (rows->n + 1) * sizeof(*list));
     for (size_t i = 0; i < rows->n; i++) {
         const struct purge_row *r = &rows->list[i];
         const struct purge_space *s = purge_space_named(w->contract, r->space);
         instant due = 0;
-        bool dated = s && purge_takes(s, r->reason) && purge_due_at(s, r, &due);
-        const char *state = state_of(s, r, !of_one || decides(s, rows, i), w->now);
+        bool dated = s && purge_counts(s, r) && purge_due_at(s, r, &due);
+        const char *state = state_of(s, r, decides(s, &sorted, r), w->now);
         list[i] = row_facts(w, r, state, dated, due);
         say(w, arena_printf(a, "%s %s (%s): %s", r->space, instance_text(a, &r->instance),
                             purge_reason(r->reason), state_words(a, state, r, dated, due)));
@@ -237,7 +251,7 @@ static int schedule_once(struct work *w, const struct purge_space *s, const char
         return -1;
     *ret_new = true;
     for (size_t i = 0; i < rows.n; i++)
-        *ret_new = *ret_new && !purge_takes(s, rows.list[i].reason);
+        *ret_new = *ret_new && !purge_counts(s, &rows.list[i]);
     return *ret_new ? ops->schedule(w->store, s->name, instance, reason,
                                     delay.kind == SPAN_NEVER ? -1 : delay.us, e)
                     : 0;
@@ -262,7 +276,7 @@ static int schedule(struct work *w, struct err *e)
     report_add_fact(w->report, fact_flag("scheduled", is_new));
     say(w, is_new ? arena_printf(a, "scheduled the purge of %s in %s", instance, s->name)
                   : arena_printf(a, "nothing was changed: %s in %s is scheduled already", instance, s->name));
-    show_rows(w, &rows, true);
+    show_rows(w, &rows);
     return 0;
 }
 
@@ -294,7 +308,7 @@ static int status(struct work *w, struct err *e)
     report_add_fact(w->report, fact_flag("scheduled", rows.n > 0));
     if (!rows.n)
         say(w, arena_printf(w->report->arena, "no purge of %s in %s is scheduled", word(w, 1), s->name));
-    show_rows(w, &rows, true);
+    show_rows(w, &rows);
     return 0;
 }
 
@@ -309,7 +323,7 @@ static int list(struct work *w, struct err *e)
     rows.n = more ? LIST_MOST : rows.n;
     if (!rows.n)
         say(w, "no purges are scheduled");
-    show_rows(w, &rows, false);
+    show_rows(w, &rows);
     report_add_fact(w->report, fact_flag("more", more));
     if (more)
         work_remark(w, arena_printf(w->report->arena, "only the first %d are shown", LIST_MOST));
@@ -323,6 +337,7 @@ struct doing {
     struct work *work;
     struct report_row *rows;
     size_t n;
+    const char *reason; /* of the last */
 };
 
 static bool ask_stop(void *context)
@@ -335,9 +350,12 @@ static void on_executed(void *context, const struct purge_done *d)
 {
     struct doing *doing = context;
     struct arena *a = doing->work->report->arena;
-    const struct report_fact facts[] = {
-        fact_text("space", d->space->name), fact_text("instance", instance_text(a, d->instance)),
-        fact_text("reason", arena_strdup(a, d->reason)), fact_number("rows", d->rows)};
+    if (!doing->reason || strcmp(doing->reason, d->reason) != 0) /* many have the same */
+        doing->reason = arena_strdup(a, d->reason);
+    struct report_fact facts[] = {fact_text("space", d->space->name),
+                                  fact_text("instance", instance_text(a, d->instance)),
+                                  fact_text("reason", doing->reason), fact_number("rows", d->rows)};
+    facts[COUNT_OF(facts) - 1].null = d->rows < 0;
     struct report_row row = {arena_alloc(a, sizeof(facts)), COUNT_OF(facts)};
     memcpy(row.facts, facts, sizeof(facts));
     doing->rows = arena_push(a, doing->rows, doing->n, sizeof(*doing->rows));
@@ -349,6 +367,7 @@ static void say_executed(struct doing *d)
 {
     AUTO(text_release) struct text t = {0};
     struct report *r = d->work->report;
+    text_add(&t, r->words ? r->words : "");
     for (size_t i = 0; i < d->n; i++) {
         const struct report_fact *f = d->rows[i].facts;
         const struct purge_space *s = purge_space_named(d->work->contract, f[0].text);
@@ -356,7 +375,7 @@ static void say_executed(struct doing *d)
                    f[2].text, &t);
         text_add(&t, "\n");
     }
-    r->words = arena_printf(r->arena, "%s%s", r->words ? r->words : "", text_str(&t));
+    r->words = arena_strndup(r->arena, text_str(&t), t.len);
 }
 
 static void graver(struct work *w, int code)

@@ -293,6 +293,14 @@ static void on_batch(void *tick, const struct plan *p, const struct outcome *so_
         o->batch(o->context, ((struct tick *)tick)->at, so_far->batch_gone, so_far->batch_us);
 }
 
+static void on_pace(void *tick, const struct plan *p, const struct outcome *so_far)
+{
+    (void)p;
+    const struct tick_options *o = ((struct tick *)tick)->options;
+    if (o->paced)
+        o->paced(o->context, ((struct tick *)tick)->at, &so_far->pace);
+}
+
 /* Everything anew: what goes is decided by what is there now. */
 static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *rp)
 {
@@ -306,6 +314,7 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
                    (struct sweep_options){.stop = asked_to_stop,
                                           .begins = on_begin,
                                           .progress = on_batch,
+                                          .paced = on_pace,
                                           .context = t,
                                           .until = t->options->until == NEVER ? 0 : t->options->until});
     facts_free(k->facts);

@@ -14,6 +14,8 @@ struct tick_options {
     bool (*stop)(void *context);
     /* After every committed batch: the rows that went, per table of the policy. */
     void (*batch)(void *context, const struct report_policy *p, const int64_t *gone, int64_t us);
+    /* What holds the sweep back is another than before, or it still waits. */
+    void (*paced)(void *context, const struct report_policy *p, const struct outcome_pace *pace);
     void *context;
 };
 

@@ -92,6 +92,14 @@ int64_t lease_rest_us(const struct lease *l)
     return !l->held ? INT64_MAX : rest > 0 ? rest : 0;
 }
 
+void lease_unite(struct lease *l, const struct lease *copy)
+{
+    if (l->held && !copy->held)
+        set_held(l, false);
+    if (l->renewed_us < copy->renewed_us)
+        l->renewed_us = copy->renewed_us;
+}
+
 static int drop_once(struct lease *l, struct err *e)
 {
     return l->store->ops->own->lease_drop(l->store, l->scheduler, l->owner, l->row.token, e);

@@ -30,6 +30,8 @@ int lease_keep(struct lease *l, struct err *e);
 int64_t lease_rest_us(const struct lease *l);
 /* The last statement of a transaction before COMMIT; renews it. ERR_LEASE: lost, roll back. */
 int lease_fence(struct lease *l, struct err *e);
+/* A copy was held over another connection, too: what became of it there. */
+void lease_unite(struct lease *l, const struct lease *copy);
 /* Hands it over at once. Nothing to do where it is not held. */
 int lease_drop(struct lease *l, struct err *e);
 

@@ -13,6 +13,8 @@ enum metric {
     METRIC_DUE_ROWS,       /* lapse_due_rows{scheduler,table} */
     METRIC_OLDEST_DUE,     /* lapse_oldest_due_age_seconds{scheduler,table} */
     METRIC_SKIPPED,        /* lapse_rows_skipped_total{scheduler,table,reason} */
+    METRIC_PACE_WAIT,      /* lapse_pace_wait_seconds_total{scheduler,table,reason} */
+    METRIC_PACE_ROWS,      /* lapse_pace_rows{scheduler,table} */
     METRIC_LAST_SUCCESS,   /* lapse_last_success_timestamp_seconds{scheduler} */
     METRIC_NEXT_TICK,      /* lapse_next_tick_timestamp_seconds{scheduler} */
     METRIC_LEASE_HELD,     /* lapse_lease_held{scheduler} */

@@ -239,7 +239,11 @@ static void say_with_entry(struct arena *a, struct page_cell *cell, const struct
         cell_add(a, cell, "In %s only rows where %s go; a row that owns others there waits.",
                  words_ref(a, &w->ref), words_cond(a, w->where));
     if (w->split)
-        cell_add(a, cell, "Rows in %s may go ahead in transactions of their own.", words_ref(a, &w->ref));
+        cell_add(
+            a, cell,
+            "Rows in %s may go ahead in transactions of their own; a row that comes back to life meanwhile "
+            "keeps only what is left of them.",
+            words_ref(a, &w->ref));
 }
 
 /* owner: the rows that own these; outer: its name in the sentence, NULL for the policy's own rows. */
@@ -269,7 +273,7 @@ static void say_bounding(struct arena *a, struct page_cell *cell, const struct p
     struct below b = below_policy(p);
     say_bound(a, cell, p);
     say_below(a, cell, &b, &p->table, NULL);
-    if (p->partitions_drop)
+    if (p->partitions.drop)
         cell_add(a, cell, "A partition that is wholly due is dropped instead of deleted from.");
 }
 
@@ -503,7 +507,9 @@ static void say_safety(struct arena *a, struct page_cell *cell, const struct pol
         cell_add(a, cell, "Rows that are held or wait count, but never go.");
     if (goes_whole(&b))
         cell_add(a, cell, "A row and what it owns go in one transaction, or stay%s.",
-                 splits(&b) ? ", but for what may go ahead" : "");
+                 splits(&b) ? ", but for what may go ahead: that may be gone while its owner stays" : "");
+    else if (splits(&b))
+        cell_add(a, cell, "What may go ahead of a row may be gone while the row stays.");
     if (p->limits)
         say_fuse(a, cell, p);
 }

@@ -229,6 +229,44 @@ static void check_self_entry(struct making *m, const struct node *n, const struc
                  "detach and after stand below an entry on the table itself");
 }
 
+static bool splits_below(const struct node *n)
+{
+    bool found = false;
+    for (size_t i = 0; i < n->n_kids && !found; i++)
+        found = n->kids[i].split || splits_below(&n->kids[i]);
+    return found;
+}
+
+static bool has_below(const struct node *n, const struct table *t)
+{
+    bool found = n->table == t;
+    for (size_t i = 0; i < n->n_kids && !found; i++)
+        found = has_below(&n->kids[i], t);
+    return found;
+}
+
+/* Where rows cannot go ahead of the row that owns them. */
+static bool may_split(struct making *m, const struct with *w, const struct node *kid,
+                      const struct node *owner)
+{
+    AUTO(text_release) struct text ref = {0};
+    ref_print(&w->ref, &ref);
+    const char *why = NULL, *fix = "take split out";
+    if (w->split && kid->table == owner->table)
+        why = "it is the subtree of the table itself, which goes whole";
+    else if (w->split && m->policy->batch == BATCH_ALL) {
+        why = "batch: null wants everything in one transaction";
+        fix = "take split out, or give batch a number";
+    } else if (w->split && has_below(kid, m->plan->root.table)) {
+        why = "rows of the policy's own table go with these, and those are counted and go whole";
+    } else if (kid->n_grow && (w->split || splits_below(kid))) {
+        why = "these rows own a subtree of their own table, which goes whole";
+    }
+    if (why)
+        complain(m, w->ref.at, fix, "'%s' cannot be split: %s", text_str(&ref), why);
+    return !why;
+}
+
 static void add_below(struct making *m, struct node *n, const struct below *b);
 
 static void add_with(struct making *m, struct node *n, const struct with *w, const struct below *beside)
@@ -242,6 +280,7 @@ static void add_with(struct making *m, struct node *n, const struct with *w, con
         kid.where = plan_condition(m, kid.table, w->where);
     if (kid.table == n->table) {
         check_self_entry(m, n, w, beside);
+        may_split(m, w, &kid, n);
         struct join *grow = arena_push(m->arena, (void *)n->grow, n->n_grow, sizeof(*grow));
         grow[n->n_grow++] = kid.join;
         n->grow = grow;
@@ -250,11 +289,15 @@ static void add_with(struct making *m, struct node *n, const struct with *w, con
         return;
     }
     struct below b = below_with(w);
-    if (b.n_with || b.n_detach || b.n_after) {
+    if (b.n_with || b.n_detach || b.n_after || w->split) {
         if (!plan_need_key(m, kid.table, w->ref.at))
             return;
         add_below(m, &kid, &b);
     }
+    kid.split = w->split;
+    m->plan->splits |= w->split;
+    if (!may_split(m, w, &kid, n))
+        return;
     n->kids = arena_push(m->arena, n->kids, n->n_kids, sizeof(*n->kids));
     n->kids[n->n_kids++] = kid;
 }
@@ -650,14 +693,14 @@ static bool leads_to_time(const struct making *m, const struct index *x, const s
                           const struct column **before, size_t *ret_n)
 {
     size_t n = 0;
-    for (size_t i = 0; i < x->n_columns; i++) {
+    for (size_t i = 0; i < x->n_columns && !x->descends; i++) {
         const struct column *c = x->columns[i];
         if (c == time) {
             *ret_n = n;
             return !x->partial || table_index_on(m->plan->root.table, x->columns, i + 1) == x;
         }
         size_t values = c ? values_allowed(m, m->policy->rows, c) : 0;
-        if (!values)
+        if (!values || (values > 1 && c->sorts_apart)) /* a cursor compares what was sorted */
             return false;
         if (values > 1)
             before[n++] = c;
@@ -712,6 +755,7 @@ static void choose_order(struct making *m)
         order_by_rank(m, p->beyond->ranking);
     for (size_t i = 0; i < t->n_key; i++)
         order_by(m, t->key[i]);
+    plan_say_walk(m);
 }
 
 /* --- numbering
@@ -810,6 +854,7 @@ static void make(struct making *m)
     make_conditions(m);
     number_nodes(m, &p->root, true);
     share_root_slot(&p->root, &p->root);
+    plan_partitions(m);
 }
 
 struct plan *plan_make(const struct policy *pol, const struct facts *f, instant now,

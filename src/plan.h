@@ -111,7 +111,8 @@ struct node {
     const struct table *table;
     struct join join;
     const struct expr *where; /* NULL: all. A row for which it is not true makes the root wait */
-    const struct join *grow;  /* ways down inside this table: the whole subtree goes */
+    bool split; /* its rows may go ahead of the root, in transactions of their own; it carries its key */
+    const struct join *grow; /* ways down inside this table: the whole subtree goes */
     const struct expr *
         *grow_where; /* per way down: NULL, or what every row below must satisfy, else the root waits */
     size_t n_grow;
@@ -126,6 +127,13 @@ struct node {
     size_t n_carry;
     int set;     /* number of its key set, 0 for the root; -1: none, deleted straight by its parent's set */
     size_t slot; /* where its rows are counted: one slot per table */
+};
+
+/* In which order rows are found. */
+enum walk {
+    WALK_INDEX, /* by the index that leads to the time */
+    WALK_KEY,
+    WALK_PLACE, /* as they lie: order is the table's place alone */
 };
 
 struct plan {
@@ -146,6 +154,7 @@ struct plan {
     const struct expr *due;      /* all of the above, sargable parts first */
     bool examines; /* the bound looks at many rows to find few: they are found in one reading, then locked by
                       key */
+    bool splits;   /* a node is split */
     bool judge_again; /* due looks at other rows: judge in a new statement once the rows are locked */
 
     /* orphan: where the rows come from. `child` of the join is the source's key, `parent` the swept row's
@@ -162,6 +171,11 @@ struct plan {
         *index; /* what the cursor follows to the time; NULL: none serves, it follows the key */
     const struct column **order; /* the cursor: ([columns of rows,] time, key), or the key alone */
     size_t n_order;
+    enum walk walk;
+    const char *walk_why; /* for people */
+    double due_per_block; /* WALK_PLACE: as estimated; 0: not known */
+    struct value *states; /* what `rows` allows order[0] to be, in ascending order, where that is */
+    size_t n_states;      /* … not the time; else 0 */
 
     /* For people: the parts of matches; NULL: not given. */
     const struct expr *rows, *where;
@@ -174,6 +188,10 @@ struct plan {
     } * cutoffs;
     size_t n_cutoffs; /* 0: each row says */
 
+    bool drops;            /* a partition that is wholly due is dropped */
+    const char *drops_not; /* … why none is, though the policy asks for it; else NULL */
+    instant range_by;      /* … a range of times that ends by then gets no new rows: the latest cutoff */
+
     const struct table **slots; /* tables that lose rows, in the order they are emptied; the root's last */
     size_t n_slots;
     const struct table **detach_slots;
@@ -182,6 +200,8 @@ struct plan {
 
 /* NULL when something is wrong; then findings hold at least one error for this policy. */
 struct plan *plan_make(const struct policy *p, const struct facts *f, instant now, struct findings *findings);
+/* Another order where the estimate says that rows are found faster so. What is deleted is the same in any. */
+void plan_walk(struct plan *p, const struct estimate *e);
 void plan_free(struct plan *p);
 void plan_free_p(struct plan **p);
 /* Whether the policy deletes rows of this table. */

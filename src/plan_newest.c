@@ -50,7 +50,7 @@ static bool is_plain(const struct making *m, const struct ranking *r)
 {
     const struct table *t = m->plan->root.table;
     for (size_t i = 0; i < r->n_newest; i++)
-        if (r->newest[i].time || !r->newest[i].column->not_null)
+        if (r->newest[i].time || !r->newest[i].column->not_null || r->newest[i].column->sorts_apart)
             return false;
     for (size_t i = 0; i < t->n_key; i++)
         if (!t->key[i]->not_null || t->key[i]->compares_apart)
@@ -98,10 +98,10 @@ const struct expr *plan_beyond_newest(struct making *m, const struct newest *n)
 bool plan_ranks_in_order(const struct ranking *r)
 {
     for (size_t i = 0; i < r->n_per; i++)
-        if (!r->per[i]->not_null)
+        if (!r->per[i]->not_null || r->per[i]->sorts_apart)
             return false;
     for (size_t i = 0; i < r->n_newest; i++)
-        if (!r->newest[i].column->not_null)
+        if (!r->newest[i].column->not_null || r->newest[i].column->sorts_apart)
             return false;
     return true;
 }

@@ -48,6 +48,12 @@ const struct expr *plan_one_of(struct making *m, const struct column *c, const s
                                size_t n);
 const struct expr *plan_condition(struct making *m, const struct table *t, const struct cond *cond);
 
+/* How rows are found, so far as the schema alone says it; with several values before the time, plan->states.
+ */
+void plan_say_walk(struct making *m);
+/* Whether partitions may be dropped, and if not, why. After everything else. */
+void plan_partitions(struct making *m);
+
 /* The node's key set holds this column too. */
 void plan_carry(struct making *m, struct node *n, const struct column *c);
 /* plan->source and what belongs to it, plan->orphaned. Nothing for a policy without orphan. */

@@ -20,6 +20,8 @@ static const char *kind_words(enum table_kind k)
         return "a foreign table";
     case KIND_VIRTUAL:
         return "a virtual table";
+    case KIND_SEQUENCE:
+        return "a sequence";
     case KIND_TABLE:
     case KIND_PARTITIONED:
         break;
@@ -34,7 +36,11 @@ const struct table *plan_find_table(struct making *m, const struct table_name *n
         AUTO(text_release) struct text print = {0};
         table_name_print(name, &print);
         complain(m, name->at,
-                 "name a table of this database, with its schema if it is not on the search path",
+                 m->facts->hides
+                     ? "name a table of the database connected to, or of another as "
+                       "database.table; a table that this user has no right on cannot be seen"
+                     : "name a table of this database, with its schema if it is not on the search "
+                       "path",
                  "table '%s' does not exist", text_str(&print));
         return NULL;
     }

@@ -139,6 +139,7 @@ struct limits {
 };
 struct pace {
     struct span target;
+    bool target_set;        /* it is the contract's own, not the default */
     double rows_per_second; /* < 0: not set */
     double duty;            /* < 0: not set */
     struct span lag;
@@ -147,6 +148,11 @@ struct pace {
 };
 
 enum { BATCH_ALL = 0 }; /* batch: null */
+
+struct partition_rule {
+    bool drop; /* a partition that is wholly due is dropped */
+    struct place at;
+};
 
 struct policy {
     const char *name;
@@ -179,7 +185,7 @@ struct policy {
     struct limits *limits;
     struct pace *pace;
     int64_t workers;
-    bool partitions_drop;
+    struct partition_rule partitions;
 
     const char *invariant;
     const char **also;

@@ -151,6 +151,14 @@ static void put_cond(struct text *out, const char *key, const struct cond *c)
     text_add(out, "};");
 }
 
+bool cond_same(const struct cond *a, const struct cond *b)
+{
+    AUTO(text_release) struct text one = {0}, other = {0};
+    put_cond(&one, "", a);
+    put_cond(&other, "", b);
+    return strcmp(text_str(&one), text_str(&other)) == 0;
+}
+
 /* --- the bound ----------------------------------------------------------------------------------- */
 
 static void put_keep(struct text *out, const struct keep *k)
@@ -203,6 +211,8 @@ static void put_below(struct text *out, const struct below *b)
         struct below further = below_with(&b->with[i]);
         put_ref(item, &b->with[i].ref);
         put_cond(item, "where", b->with[i].where);
+        if (b->with[i].split)
+            text_add(item, "split;");
         put_below(item, &further);
     }
     for (size_t i = 0; i < b->n_detach; i++)

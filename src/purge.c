@@ -3,7 +3,8 @@
  * What is known is in the storage, under four keys; the alarm is only a reminder. So whatever happens between
  * two writes, the next look at the keys finds out what is to come and sets the alarm again. Two orders
  * matter: metadata is written before the alarm is set, and when data is erased key by key, the metadata goes
- * last. */
+ * last. Before the first of those keys goes, it is noted that the purge has begun: from then on nothing stops
+ * it, neither a cancel nor a clock that goes back, since half of the data is nobody's. */
 #include "lapse_purge.h"
 
 #include <errno.h>
@@ -19,6 +20,9 @@
 #define KEY_WAKE_AT    "workflow:alarm:wakeAt"
 
 #define REASON_UNKNOWN "unknown"
+/* What stands under KEY_SCHEDULED: a purge is to come, or it has begun, for the reason that follows. */
+#define IS_SCHEDULED "true"
+#define HAS_BEGUN    "begun:"
 
 /* Without the first there is no purge: it is the first to go when one is cancelled, the last when it is done.
  */
@@ -65,6 +69,8 @@ static int read_delay(const char *s, struct span *ret, struct err *e)
 
 static int read_retention(struct lapse_purge *p, const struct lapse_purge_config *c, struct err *e)
 {
+    if (c->n_retention && !c->retention)
+        return err_set(e, ERR_USAGE, "retention is NULL");
     p->retention = arena_alloc(p->arena, (c->n_retention + 1) * sizeof(*p->retention));
     for (size_t i = 0; i < c->n_retention; i++) {
         const struct lapse_purge_reason *r = &c->retention[i];
@@ -95,9 +101,19 @@ static const char **copy_texts(struct arena *a, const char *const *texts, size_t
     return copy;
 }
 
+static int need_texts(const char *what, const char *const *texts, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!texts || !texts[i])
+            return err_set(e, ERR_USAGE, "%s: entry %zu is NULL", what, i + 1);
+    return 0;
+}
+
 static int read_config(struct lapse_purge *p, const struct lapse_purge_config *c, struct err *e)
 {
     struct arena *a = p->arena;
+    if (need_texts("only", c->only, c->n_only, e) < 0 || need_texts("keep", c->keep, c->n_keep, e) < 0)
+        return -1;
     p->delay = (struct span){SPAN_TIME, STANDARD_DELAY_US};
     if (c->delay && read_delay(c->delay, &p->delay, e) < 0)
         return err_wrap(e, "delay");
@@ -296,12 +312,35 @@ static int arm(struct lapse_purge *p, struct kept_time purge, struct kept_time w
 /* --- what is scheduled ------------------------------------------------------------------------------------
  */
 
-static int scheduled(struct lapse_purge *p, bool *ret)
+/* begun: for which reason; NULL: it has not. */
+struct state {
+    bool scheduled;
+    char *begun;
+};
+
+static void state_release(struct state *s)
+{
+    mem_free_p(&s->begun);
+}
+
+static int read_state(struct lapse_purge *p, struct state *ret)
 {
     AUTO(mem_free_p) char *text = NULL;
+    size_t n = strlen(HAS_BEGUN);
     if (get_text(p, KEY_SCHEDULED, &text) < 0)
         return -1;
-    *ret = text && !strcmp(text, "true");
+    bool begun = text && !strncmp(text, HAS_BEGUN, n);
+    *ret =
+        (struct state){text && (begun || !strcmp(text, IS_SCHEDULED)), begun ? mem_strdup(text + n) : NULL};
+    return 0;
+}
+
+static int scheduled(struct lapse_purge *p, bool *ret)
+{
+    AUTO(state_release) struct state state = {0};
+    if (read_state(p, &state) < 0)
+        return -1;
+    *ret = state.scheduled;
     return 0;
 }
 
@@ -322,24 +361,30 @@ static int put_purge(struct lapse_purge *p, const char *reason, int64_t at_ms)
     AUTO(text_release) struct text at = {0};
     text_addf(&at, "%lld", (long long)at_ms);
     const struct lapse_entry entries[] = {
-        text_entry(KEY_SCHEDULED, "true"), text_entry(KEY_PURGE_AT, text_str(&at)),
+        text_entry(KEY_SCHEDULED, IS_SCHEDULED), text_entry(KEY_PURGE_AT, text_str(&at)),
         text_entry(KEY_REASON, reason), text_entry(KEY_ALARM_TYPE, "purge")};
     return p->storage.put_batch(p->storage.context, entries, COUNT_OF(entries)) < 0
                ? failed(p, "write", KEY_SCHEDULED)
                : 0;
 }
 
-/* When the purge is due. Where its time cannot be read it begins anew: later than it should, but neither
- * early nor never. */
+/* When the purge is due: one that has begun, now. Where its time cannot be read it begins anew: later than it
+ * should, but neither early nor never. */
 static int purge_time(struct lapse_purge *p, struct kept_time *ret)
 {
-    bool is;
+    AUTO(state_release) struct state state = {0};
     *ret = (struct kept_time){0};
     if (!p->enabled)
         return 0;
-    if (scheduled(p, &is) < 0 || (is && get_time(p, KEY_PURGE_AT, ret) < 0))
+    if (read_state(p, &state) < 0)
         return -1;
-    if (!is || ret->set)
+    if (state.begun) {
+        *ret = (struct kept_time){true, now(p)};
+        return 0;
+    }
+    if (state.scheduled && get_time(p, KEY_PURGE_AT, ret) < 0)
+        return -1;
+    if (!state.scheduled || ret->set)
         return 0;
     AUTO(mem_free_p) char *reason = NULL;
     if (get_text(p, KEY_REASON, &reason) < 0)
@@ -383,19 +428,6 @@ int lapse_purge_is_scheduled(struct lapse_purge *p, int *ret_scheduled)
         return -1;
     *ret_scheduled = is;
     return 0;
-}
-
-static int forget_purge(struct lapse_purge *p)
-{
-    for (size_t i = 0; i < COUNT_OF(purge_keys); i++)
-        if (delete_key(p, purge_keys[i]) < 0)
-            return -1;
-    return 0;
-}
-
-int lapse_purge_cancel(struct lapse_purge *p)
-{
-    return !p->enabled ? 0 : forget_purge(p) < 0 ? -1 : rearm(p);
 }
 
 static bool is_one_of(const char *key, const char *const *keys, size_t n)
@@ -456,14 +488,27 @@ static int64_t again(const struct lapse_purge *p)
     return add_i64(now(p), AGAIN_MS, &at) ? at : INT64_MAX;
 }
 
-/* The alarm outlives the data, not the other way round: one too many rings for nothing. */
-static int erase(struct lapse_purge *p)
+static int note_begun(struct lapse_purge *p, const char *reason)
+{
+    AUTO(text_release) struct text begun = {0};
+    text_addf(&begun, HAS_BEGUN "%s", reason);
+    return p->storage.put(p->storage.context, KEY_SCHEDULED, text_str(&begun), begun.len) < 0
+               ? failed(p, "write", KEY_SCHEDULED)
+               : 0;
+}
+
+/* The alarm outlives the data, not the other way round: one too many rings for nothing, and so it is no
+ * failure of the purge if it cannot be cancelled. */
+static int erase(struct lapse_purge *p, const char *reason)
 {
     if (set_alarm(p, again(p)) < 0)
         return -1;
-    if (p->n_keep ? erase_but_kept(p) < 0 : p->storage.delete_all(p->storage.context) < 0)
-        return p->n_keep ? -1 : failed(p, "delete", "everything");
-    return cancel_alarm(p);
+    if (p->n_keep && (note_begun(p, reason) < 0 || erase_but_kept(p) < 0))
+        return -1;
+    if (!p->n_keep && p->storage.delete_all(p->storage.context) < 0)
+        return failed(p, "delete", "everything");
+    (void)cancel_alarm(p);
+    return 0;
 }
 
 static void say_purged(const struct lapse_purge *p, const char *reason)
@@ -476,14 +521,39 @@ static void say_purged(const struct lapse_purge *p, const char *reason)
 
 static int execute(struct lapse_purge *p, struct lapse_purged *ret)
 {
+    AUTO(state_release) struct state state = {0};
     AUTO(mem_free_p) char *reason = NULL;
-    if (get_text(p, KEY_REASON, &reason) < 0 || erase(p) < 0)
+    if (read_state(p, &state) < 0 || (!state.begun && get_text(p, KEY_REASON, &reason) < 0))
         return -1;
-    const char *why = reason && *reason ? reason : REASON_UNKNOWN;
+    const char *why = state.begun ? state.begun : reason && *reason ? reason : REASON_UNKNOWN;
+    if (erase(p, why) < 0)
+        return -1;
     say_purged(p, why);
     ret->purged = true;
     strncpy(ret->reason, why, sizeof(ret->reason) - 1);
     return 0;
+}
+
+static int forget_purge(struct lapse_purge *p)
+{
+    for (size_t i = 0; i < COUNT_OF(purge_keys); i++)
+        if (delete_key(p, purge_keys[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Too late where some of the data is gone: the rest follows, and the instance starts from nothing. */
+int lapse_purge_cancel(struct lapse_purge *p)
+{
+    AUTO(state_release) struct state state = {0};
+    struct lapse_purged ignored = {0};
+    if (!p->enabled)
+        return 0;
+    if (read_state(p, &state) < 0)
+        return -1;
+    if (state.begun)
+        return execute(p, &ignored);
+    return forget_purge(p) < 0 ? -1 : rearm(p);
 }
 
 static bool is_due(const struct lapse_purge *p, struct kept_time t)

@@ -140,12 +140,22 @@ static int alarm_get(void *context, int *ret_set, int64_t *ret_at_ms)
 /* --- the table -------------------------------------------------------------------------------------------
  */
 
+/* An instance whose bytes the database does not take is better refused now than when it ends. */
+static int can_be_read(struct lapse_table *t, const char *table)
+{
+    int set;
+    int64_t at;
+    return alarm_get(t, &set, &at) < 0 ? err_wrap(&t->err, "the instance cannot be looked up in %s", table)
+                                       : 0;
+}
+
 struct lapse_table *lapse_table_open(const char *dsn, const char *table, const char *instance,
                                      char **ret_error)
 {
     struct lapse_table *t = mem_alloc(sizeof(*t));
     if (store_open(dsn, false, &t->store, &t->err) == 0 &&
-        t->store->ops->keyed->find(t->store, table, instance, &t->keyed, &t->err) == 0)
+        t->store->ops->keyed->find(t->store, table, instance, &t->keyed, &t->err) == 0 &&
+        can_be_read(t, table) == 0)
         return t;
     *ret_error = mem_strdup(t->err.text);
     lapse_table_close(t);

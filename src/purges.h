@@ -21,6 +21,7 @@ struct purge_row {
     const char *space;
     struct value instance; /* a text; in SQLite it may be anything */
     const char *reason;    /* NULL: none was given */
+    bool odd;              /* space or reason is no text, or holds a zero byte: no contract can name it */
     struct purge_time scheduled, at, retry, parked;
     int64_t attempts;
     const char *error; /* of the last attempt; NULL: none */
@@ -30,9 +31,13 @@ struct purge_rows {
     struct arena *arena; /* NULL: there are none */
     struct purge_row *list;
     size_t n;
+    bool crowded; /* their instances have more rows than one transaction can hold: these are some of them */
 };
 void purge_rows_release(struct purge_rows *r);
+void purge_rows_sort(struct purge_rows *r);                      /* by instance, and as they were scheduled */
 int purge_compare(const struct value *a, const struct value *b); /* instances, byte by byte */
+/* A name as people read it: what is no text, and zero bytes, are shown as such. False: it is such a one. */
+bool purge_name_print(const struct value *v, struct text *out);
 
 /* --- when a purge is due ---------------------------------------------------------------------------------
  */
@@ -40,8 +45,10 @@ int purge_compare(const struct value *a, const struct value *b); /* instances, b
 const struct purge_space *purge_space_named(const struct contract *c, const char *name); /* NULL: none */
 const char *purge_reason(const char *reason); /* as it reads: "unknown" where none was given */
 bool purge_takes(const struct purge_space *s, const char *reason); /* false: outside `only` */
+/* Whether a row may decide: its reason is taken, or one that cannot be told, which must be seen. */
+bool purge_counts(const struct purge_space *s, const struct purge_row *r);
 struct span purge_delay(const struct purge_space *s, const char *reason);
-/* False: never, or it is parked. */
+/* False: never, it is parked, or its reason cannot be told. */
 bool purge_due_at(const struct purge_space *s, const struct purge_row *r, instant *ret);
 /* How long to wait after so many failed attempts. */
 int64_t purge_backoff_us(int64_t attempts);
@@ -50,25 +57,30 @@ int64_t purge_backoff_us(int64_t attempts);
  * scheduling again changes nothing. */
 enum purge_verdict {
     PURGE_EXECUTE, /* the row that decides is due: all rows go with the data */
-    PURGE_WAIT,    /* it is not, or it is parked: the rows that change nothing go */
+    PURGE_WAIT,    /* it is not, or it is parked: the rows that change nothing go, and a retry that is over */
     PURGE_REMOVE,  /* no reason counts: all rows go, the data stays */
     PURGE_BUSY,    /* another transaction holds some of its rows: nothing happens */
-    PURGE_MISFIT,  /* its id cannot stand in a column: it is parked */
+    PURGE_MISFIT,  /* its id cannot stand in a column, or its reason cannot be told: it is parked */
+    PURGE_THIN,    /* not all of its rows are known: of those that are, the ones that change nothing go */
 };
 struct purge_case {
     enum purge_verdict verdict;
     const struct purge_row *rows; /* of this instance, as they were scheduled */
     size_t n;
-    const struct purge_row *decides; /* NULL: PURGE_REMOVE */
-    int64_t gone;                    /* rows erased of its data */
+    const struct purge_row *decides; /* of the rows that are known; NULL: none counts */
+    int64_t gone;                    /* rows erased of its data … */
+    bool untold;                     /* … which nobody counted for this one alone */
     const char *why;                 /* PURGE_MISFIT */
 };
 struct purge_cases {
     struct purge_case *list; /* in the order of instances */
     size_t n;
 };
-/* Sorts the rows, which must be all there are of their instances; the cases live in the rows' arena. */
+/* Sorts the rows, which must be all there are of their instances unless they are crowded; the cases live in
+ * the rows' arena. */
 struct purge_cases purge_judge(const struct purge_space *s, struct purge_rows *rows, instant now);
+/* Whether this row of the case is removed: one that decides stays where it waits, or is to be seen. */
+bool purge_goes(const struct purge_case *c, const struct purge_row *r);
 const struct purge_case *purge_case_of(const struct purge_cases *c, const struct value *instance);
 
 /* "[Workflow] Purged data for ID (REASON)" */
@@ -117,6 +129,8 @@ struct purge_group {
     enum purge_wait wait;
     const char *reason; /* PURGE_BY_REASON; NULL: rows without one */
     instant first;      /* the earliest scheduled_at, purge_at or retry_at among them */
+    struct value exact; /* the reason as it is stored */
+    bool odd;           /* it is no text, or holds a zero byte */
 };
 struct purge_groups {
     struct arena *arena;
@@ -147,15 +161,15 @@ struct purge_ops {
     int (*cancel)(struct store *s, const char *space, const char *instance, int64_t *ret_rows, struct err *e);
 
     /* A transaction, ended with commit or rollback of store_ops. */
-    int (*begin)(struct store *s, struct err *e);
+    int (*begin)(struct store *s, const struct purge_space *space, struct err *e);
     /* In it: up to `most` rows of a group up to a time, locked; those that others hold are passed over. */
     int (*pick)(struct store *s, const char *space, const struct purge_group *g, instant until, int64_t most,
                 struct purge_rows *ret, struct err *e);
-    /* Every row of the instances of these, locked where others do not hold it. */
-    int (*family)(struct store *s, const char *space, const struct purge_rows *of, struct purge_rows *ret,
-                  struct err *e);
-    /* Erases the data of those to be executed (counting per case, and per erasing in gone), removes rows,
-     * parks those that do not fit. */
+    /* To these, which are locked, every other row of the same instances, locked where others do not hold it;
+     * or else a part of them, and crowded says so: memory does not grow with the rows that there are. */
+    int (*others)(struct store *s, const char *space, struct purge_rows *rows, struct err *e);
+    /* Erases the data of those to be executed (counting per erasing in gone, and per case unless they are
+     * many), removes rows, parks those that do not fit. */
     int (*carry_out)(struct store *s, const struct purge_plan *p, struct purge_cases *cases, int64_t *gone,
                      struct err *e);
     /* An attempt failed: in a transaction of its own, unless the row has changed meanwhile. retry_us < 0:

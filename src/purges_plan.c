@@ -6,6 +6,7 @@
 
 #include "plan_parts.h"
 #include "purges.h"
+#include "quote.h"
 
 const char *purge_finding_name(struct arena *a, const struct purge_space *s)
 {
@@ -45,6 +46,10 @@ static bool fits_integer(const struct column *c, const char *s)
     if (!len || strspn(digits, "0123456789") != len || (*digits == '0' && (len > 1 || s != digits)))
         return false;
     errno = 0;
+    if (c->is_unsigned) {
+        unsigned long long u = strtoull(s, NULL, 10);
+        return s == digits && !errno && (!c->bytes || u >> (8 * c->bytes) == 0);
+    }
     long long v = strtoll(s, NULL, 10);
     if (errno)
         return false;
@@ -71,10 +76,27 @@ static bool fits_enum(const struct column *c, const char *s)
     return false;
 }
 
+/* Neither too long for the column nor with a character that it cannot hold. What is no UTF-8 counts byte by
+ * byte. */
+static bool can_be_written(const struct column *c, const struct value *v)
+{
+    int64_t n = 0;
+    if (!c->longest && !c->last_character)
+        return true;
+    for (size_t i = 0, bytes; i < v->len; i += bytes, n++) {
+        bytes = utf8_length(v->text + i);
+        if (c->last_character && bytes > (c->last_character < 0x80 ? 1 : 3))
+            return false;
+        bytes = bytes ? bytes : 1;
+    }
+    return !c->longest || n <= c->longest;
+}
+
 /* A char(n) is padded, and cannot tell a blank at the end from its own. */
 static bool fits_text(const struct column *c, const struct value *v)
 {
-    return strcmp(c->sql_type, "bpchar") != 0 || !v->len || v->text[v->len - 1] != ' ';
+    bool padded = strcmp(c->sql_type, "bpchar") == 0 || (c->pads && strcmp(c->sql_type, "char") == 0);
+    return can_be_written(c, v) && (!padded || !v->len || v->text[v->len - 1] != ' ');
 }
 
 bool purge_fits(const struct column *c, const struct value *v, struct text *why)
@@ -91,6 +113,8 @@ bool purge_fits(const struct column *c, const struct value *v, struct text *why)
                   *c->sql_type ? c->sql_type : "none");
     else
         text_add(why, "the instance is no text");
+    if (text && c->longest)
+        text_addf(why, " (at most %lld character%s)", (long long)c->longest, c->longest == 1 ? "" : "s");
     return false;
 }
 

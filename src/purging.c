@@ -12,21 +12,27 @@
  *   anything else     the space fails, for now
  *
  * A group ends because every row that is picked goes, or waits for something else afterwards; a batch in
- * which others hold everything that was picked ends it too. */
+ * which others hold everything that was picked ends it too. Where the instances that were picked have more
+ * rows than one transaction can hold, it only removes some of those that change nothing, and the next one
+ * finds fewer. */
 #include "purging.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "quote.h"
 #include "retry.h"
 
 enum {
-    BATCH = 1000, /* rows of the first transaction */
-    BATCH_MOST = 5000,
-    TRIES = 8,        /* of one transaction before it is split */
-    TRIES_SPLIT = 2,  /* … once it is being split */
-    LOCKED_MOST = 20, /* purges in a row that a lock kept: then it is not theirs, but the table's */
+    BATCH = 1000,       /* rows of the first transaction */
+    BATCH_MOST = 10000, /* of many more, a server would rather read the whole table than look each up */
+    TRIES = 8,          /* of one transaction before it is split */
+    TRIES_SPLIT = 2,    /* … once it is being split */
+    LOCKED_MOST = 20,   /* purges in a row that a lock kept: then it is not theirs, but the table's */
     LOOKS_AFTER_LOSS = 4,
+    FURTHER_MOST = 100, /* times in a group that others held all that was picked */
+    TIMEOUT_PARTS = 10,
+    MUCH_BYTES = 4 << 20, /* of ids in one transaction */
 };
 static const int64_t SLOW_US = 300 * US_PER_MS; /* a transaction that takes longer is too large */
 static const int64_t BUSY_US = 30 * US_PER_S;   /* what a lock keeps is tried again after so long */
@@ -42,12 +48,14 @@ struct run {
     int tries;    /* failed tries of the current batch */
     int locked;   /* purges put off for a lock since one last went */
     int looks;    /* still to be taken at rows that the session of a broken connection may hold */
+    int further;  /* times that others held all that was picked of this group */
     bool finished;
 };
 
 /* One transaction: what was picked, and what is to become of it. */
 struct batch {
-    struct purge_rows picked, family;
+    struct purge_rows rows; /* picked, and the others of the same instances */
+    size_t picked;
     struct purge_cases cases;
     int64_t gone;
     int64_t *gone_by; /* per erasing */
@@ -55,8 +63,7 @@ struct batch {
 
 static void batch_release(struct batch *b)
 {
-    purge_rows_release(&b->picked);
-    purge_rows_release(&b->family);
+    purge_rows_release(&b->rows);
     mem_free_p(&b->gone_by);
 }
 
@@ -79,11 +86,11 @@ bool purging_obstacle(const struct store *s, struct text *why, const char **ret_
  */
 
 /* Up to which time rows of a group are due; false: they never are. Rows whose reason does not count are to be
- * removed at once. */
+ * removed at once, those whose reason cannot be told are to be parked. */
 static bool due_up_to(const struct purge_space *s, const struct purge_group *g, instant now, instant *ret)
 {
     *ret = now;
-    if (g->wait != PURGE_BY_REASON || !purge_takes(s, g->reason))
+    if (g->wait != PURGE_BY_REASON || g->odd || !purge_takes(s, g->reason))
         return true;
     struct span delay = purge_delay(s, g->reason);
     return delay.kind != SPAN_NEVER && sub_i64(now, delay.us, ret);
@@ -134,12 +141,12 @@ static bool stopped(struct run *r)
     return r->finished;
 }
 
-/* -1 with ERR_PAUSED: the brake on everything is on. Asked in every batch. */
-static int no_brake(struct run *r, struct err *e)
+/* Asked in every batch. */
+int purging_brake(struct store *s, struct err *e)
 {
     AUTO(brakes_release) struct brakes brakes = {0};
     AUTO(text_release) struct text words = {0};
-    if (r->store->ops->own->brakes(r->store, &brakes, e) < 0)
+    if (s->ops->own->brakes(s, &brakes, e) < 0)
         return -1;
     const struct brake *on = brakes_named(&brakes, "");
     if (!on)
@@ -157,15 +164,16 @@ static int batch_once(struct run *r, const struct purge_group *g, instant until,
     const struct purge_ops *ops = r->store->ops->purges;
     const char *space = r->plan->space->name;
     b->gone_by = mem_alloc(r->plan->n * sizeof(*b->gone_by));
-    if (ops->begin(r->store, e) < 0 || no_brake(r, e) < 0 ||
-        ops->pick(r->store, space, g, until, r->most, &b->picked, e) < 0)
+    if (ops->begin(r->store, r->plan->space, e) < 0 || purging_brake(r->store, e) < 0 ||
+        ops->pick(r->store, space, g, until, r->most, &b->rows, e) < 0)
         return -1;
-    if (!b->picked.n)
+    b->picked = b->rows.n;
+    if (!b->picked)
         return 0;
-    if (ops->family(r->store, space, &b->picked, &b->family, e) < 0)
+    if (ops->others(r->store, space, &b->rows, e) < 0)
         return -1;
-    b->cases = purge_judge(r->plan->space, &b->family, r->now);
-    purge_judge_fit(r->plan, &b->cases, b->family.arena);
+    b->cases = purge_judge(r->plan->space, &b->rows, r->now);
+    purge_judge_fit(r->plan, &b->cases, b->rows.arena);
     if (ops->carry_out(r->store, r->plan, &b->cases, b->gone_by, e) < 0)
         return -1;
     return r->store->ops->commit(r->store, e);
@@ -174,9 +182,18 @@ static int batch_once(struct run *r, const struct purge_group *g, instant until,
 static void note_trouble(struct run *r, const struct purge_row *row, const char *why)
 {
     struct purging_outcome *o = r->out;
+    AUTO(text_release) struct text name = {0};
+    purge_name_print(&row->instance, &name);
     if (!o->trouble[0])
-        snprintf(o->trouble, sizeof(o->trouble), "instance '%.60s': %s",
-                 row->instance.text ? row->instance.text : "", why);
+        snprintf(o->trouble, sizeof(o->trouble), "instance '%.60s': %s", text_str(&name), why);
+}
+
+static int64_t rows_going(const struct purge_case *c)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += purge_goes(c, &c->rows[i]);
+    return n;
 }
 
 /* What the committed transaction did. True: there may be more. */
@@ -186,11 +203,8 @@ static bool count_batch(struct run *r, const struct batch *b)
     bool moved = false;
     for (size_t i = 0; i < b->cases.n; i++) {
         const struct purge_case *c = &b->cases.list[i];
-        moved = moved || c->verdict != PURGE_BUSY;
-        if (c->verdict == PURGE_REMOVE)
-            o->removed += (int64_t)c->n;
-        else if (c->verdict != PURGE_BUSY)
-            o->removed += (int64_t)c->n - 1;
+        moved = moved || (c->verdict == PURGE_THIN ? rows_going(c) > 0 : c->verdict != PURGE_BUSY);
+        o->removed += rows_going(c) - (c->verdict == PURGE_EXECUTE);
         if (c->verdict == PURGE_MISFIT) {
             o->parked++;
             note_trouble(r, c->decides, c->why);
@@ -198,7 +212,7 @@ static bool count_batch(struct run *r, const struct batch *b)
         if (c->verdict != PURGE_EXECUTE)
             continue;
         const struct purge_done done = {r->plan->space, &c->decides->instance,
-                                        purge_reason(c->decides->reason), c->gone};
+                                        purge_reason(c->decides->reason), c->untold ? -1 : c->gone};
         o->executed++;
         if (r->options->executed)
             r->options->executed(r->options->context, &done);
@@ -224,13 +238,39 @@ static bool is_lock(const struct err *e)
     return e->kind == ERR_BUSY || e->kind == ERR_CONFLICT;
 }
 
+/* It was alone: more time is all that helps. */
+static void explain_timeout(const struct run *r, struct err *why)
+{
+    AUTO(text_release) struct text limit = {0};
+    if (why->kind != ERR_TIMEOUT)
+        return;
+    span_format(r->plan->space->statement_timeout_us, &limit);
+    err_wrap(
+        why,
+        "it took longer than a statement in '%s' may, %s (give the space timeouts: { statement: … } with "
+        "more time, or an index that lapse check names)",
+        r->plan->space->name, text_str(&limit));
+}
+
+/* What a database, or a trigger in it, says may be no text that it takes back: noting it must not fail. */
+static void make_storable(char *s)
+{
+    for (size_t n; *s; s += n ? n : 1) {
+        n = utf8_length(s);
+        if (!n)
+            *s = '?';
+    }
+}
+
 /* An instance that was alone in its transaction: later again, and not for ever. A lock is nobody's fault. */
-static void put_off(struct run *r, const struct purge_row *row, const struct err *why)
+static void put_off(struct run *r, const struct purge_row *row, struct err *why)
 {
     struct err e = ERR_INIT;
     int64_t attempts = row->attempts + !is_lock(why);
     bool parks = attempts >= PURGE_ATTEMPTS;
     int64_t wait = parks ? -1 : is_lock(why) ? BUSY_US : purge_backoff_us(attempts);
+    explain_timeout(r, why);
+    make_storable(why->text);
     note_trouble(r, row, why->text);
     r->locked = is_lock(why) ? r->locked + 1 : 0;
     if (r->locked >= LOCKED_MOST) {
@@ -249,18 +289,55 @@ static void put_off(struct run *r, const struct purge_row *row, const struct err
     r->out->retried += !parks;
 }
 
-/* Half of what was tried. Nothing picked, or nothing to be executed: not a purge's fault, the space fails. In
- * particular, one that waits is not put off: the time of the next attempt would bring it forward. */
-static void split_or_put_off(struct run *r, const struct batch *b, const struct err *e)
+/* The only one of which anything was to become; NULL: there are more, or none. */
+static const struct purge_case *alone(const struct batch *b)
 {
+    const struct purge_case *found = NULL;
+    for (size_t i = 0; i < b->cases.n; i++) {
+        if (b->cases.list[i].verdict == PURGE_BUSY)
+            continue;
+        if (found)
+            return NULL;
+        found = &b->cases.list[i];
+    }
+    return found;
+}
+
+static int64_t busy_rows(const struct batch *b)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < b->cases.n; i++)
+        for (size_t k = 0; k < b->cases.list[i].n; k++)
+            n += b->cases.list[i].verdict == PURGE_BUSY && b->cases.list[i].rows[k].locked;
+    return n;
+}
+
+/* Of what was tried, beside those that others hold, half, or less where each try takes its time. Always fewer
+ * than there were. */
+static int64_t fewer(const struct batch *b, bool timed_out)
+{
+    int64_t picked = (int64_t)b->picked, busy = busy_rows(b);
+    int64_t part = busy < picked ? (picked - busy) / (timed_out ? TIMEOUT_PARTS : 2) : 0;
+    int64_t all = busy + (part > 1 ? part : 1);
+    return all < picked ? all : picked > 1 ? picked - 1 : 1;
+}
+
+/* Fewer, or it was alone. Nothing picked, or nothing to be executed: not a purge's fault, the space fails. In
+ * particular, one that waits is not put off: there is nothing that it was tried for. */
+static void split_or_put_off(struct run *r, const struct batch *b, struct err *e)
+{
+    const struct purge_case *one = alone(b);
     r->tries = 0;
-    if (b->cases.n > 1 && r->most > 1) {
-        r->most = (int64_t)b->picked.n / 2 > 1 ? (int64_t)b->picked.n / 2 : 1;
+    if (!one && b->cases.n > 1 && r->most > 1) {
+        r->most = fewer(b, e->kind == ERR_TIMEOUT);
         return;
     }
-    if (b->cases.n == 1 &&
-        (b->cases.list[0].verdict == PURGE_EXECUTE || b->cases.list[0].verdict == PURGE_MISFIT))
-        put_off(r, b->cases.list[0].decides, e);
+    if (!b->cases.n && e->kind == ERR_CONFLICT && r->most > 1) { /* less may be faster than others are */
+        r->most /= 2;
+        return;
+    }
+    if (one && (one->verdict == PURGE_EXECUTE || one->verdict == PURGE_MISFIT))
+        put_off(r, one->decides, e);
     else
         end(r, PURGING_FAILED, e);
 }
@@ -307,6 +384,16 @@ static void recover(struct run *r, const struct batch *b, struct err *e)
     }
 }
 
+/* Rows that are picked are locked, also those for which there was no room: next time as many as there was. */
+static void fit_bytes(struct run *r, const struct batch *b)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < b->rows.n; i++)
+        bytes += b->rows.list[i].instance.len;
+    if (bytes > MUCH_BYTES && (int64_t)b->picked < r->most)
+        r->most = (int64_t)b->picked;
+}
+
 /* Towards a transaction that is neither long nor small. */
 static void adapt(struct run *r, int64_t took_us)
 {
@@ -327,9 +414,32 @@ static bool looks_again(struct run *r)
     return true;
 }
 
+/* Of instances that are crowded, fewer at a time: so that there is room for many rows of each, or that those
+ * whose rows others hold end up alone. */
+static bool looks_closer(struct run *r, const struct batch *b, bool moved)
+{
+    bool few = b->rows.n - b->picked < b->picked;
+    if (!b->rows.crowded || b->picked < 2 || (moved && !few))
+        return false;
+    r->most = (int64_t)b->picked / 2;
+    return true;
+}
+
+/* Others hold all that was picked, and there may be more behind it: not for ever, since what fails there
+ * makes batches smaller again. */
+static bool looks_further(struct run *r, const struct batch *b)
+{
+    if ((int64_t)b->picked < r->most || r->most >= BATCH || r->further >= FURTHER_MOST)
+        return false;
+    r->further++;
+    r->most *= 2;
+    return true;
+}
+
 /* A group's batches, until nothing of it is due, or others hold the rest. */
 static void run_group(struct run *r, const struct purge_group *g, instant until)
 {
+    r->further = 0;
     while (!stopped(r)) {
         AUTO(batch_release) struct batch b = {0};
         struct err e = ERR_INIT;
@@ -339,7 +449,7 @@ static void run_group(struct run *r, const struct purge_group *g, instant until)
             recover(r, &b, &e);
             continue;
         }
-        if (!b.picked.n) {
+        if (!b.picked) {
             r->store->ops->rollback(r->store);
             if (looks_again(r))
                 continue;
@@ -347,7 +457,9 @@ static void run_group(struct run *r, const struct purge_group *g, instant until)
         }
         r->out->batches++;
         adapt(r, when_monotonic_us() - started);
-        if (!count_batch(r, &b))
+        fit_bytes(r, &b);
+        bool moved = count_batch(r, &b);
+        if (!looks_closer(r, &b, moved) && !moved && !looks_further(r, &b))
             return;
     }
 }

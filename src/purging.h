@@ -10,7 +10,7 @@ struct purge_done {
     const struct purge_space *space;
     const struct value *instance;
     const char *reason; /* "unknown" where none was given */
-    int64_t rows;       /* of its data */
+    int64_t rows;       /* of its data; -1: it went with many others, and only all were counted */
 };
 
 struct purging_options {
@@ -49,6 +49,9 @@ int purging_look(struct store *s, const struct purge_space *space, instant now, 
 /* Carries out what is due of these groups. Never fails as a function: what went wrong is in the outcome. */
 void purging_run(struct store *s, const struct purge_plan *p, const struct purge_groups *groups, instant now,
                  const struct purging_options *o, struct purging_outcome *ret);
+
+/* -1 with ERR_PAUSED: the brake on everything is on, so nothing would be carried out. Only reads. */
+int purging_brake(struct store *s, struct err *e);
 
 /* Whether purges cannot be had here: why is appended, and what to do. own->look has been called. */
 bool purging_obstacle(const struct store *s, struct text *why, const char **ret_fix);

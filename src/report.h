@@ -18,10 +18,15 @@ struct report_policy {
     const char **tables;    /* names per slot, the root's last */
     const char **labels;    /* per slot: what metrics, logs and the history call it (plan_label) */
     int64_t *gone;
+    bool *split; /* plan: rows that may go ahead of what owns them; else NULL */
     size_t n_tables;
     const char **detach_tables;
     int64_t *detached;
     size_t n_detach_tables;
+    const struct partition_outcome *partitions; /* plan: what would become of those that are wholly due */
+    size_t n_partitions;
+    const char
+        *drops_not; /* the policy asks for partitions to be dropped, and none ever is; NULL: it may be */
     /* plan */
     const struct cutoff *cutoffs; /* copied */
     size_t n_cutoffs;
@@ -29,6 +34,8 @@ struct report_policy {
     bool has_range;
     instant oldest, newest;
     int64_t null_time, unreadable_time, held, waiting;
+    enum walk walk;
+    const char *walk_why;      /* how rows are found, and why so; NULL: it was not asked */
     const char *sql;           /* NULL unless asked for: statements, one per paragraph */
     const struct fuse *fuse;   /* NULL: it has no limits */
     const char *fuse_words;    /* "" where it holds */
@@ -39,6 +46,7 @@ struct report_policy {
     struct skipped_row *skipped;
     size_t n_skipped;
     int64_t left, unknown, batches, retries, duration_us;
+    struct outcome_pace pace;
 };
 
 /* One value of a report in words, for machines. */

@@ -45,16 +45,38 @@ static void put_place(json_t *to, const struct report *r, struct place at)
     put_string(to, "at", text_str(&where));
 }
 
-static json_t *tables_json(const char **names, const int64_t *rows, size_t n)
+static json_t *tables_json(const char **names, const int64_t *rows, const bool *split, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         json_t *entry = json_object();
         put_string(entry, "table", names[i]);
         put_integer(entry, "rows", rows[i]);
+        if (split && split[i])
+            json_object_set_new(entry, "split", json_true());
         json_array_append_new(list, entry);
     }
     return list;
+}
+
+/* Only of policies that ask for it. */
+static void put_partitions(json_t *to, const struct report_policy *p)
+{
+    if (!p->policy->partitions.drop)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->n_partitions; i++) {
+        json_t *entry = json_object();
+        put_string(entry, "table", p->partitions[i].name);
+        put_integer(entry, "rows", p->partitions[i].rows);
+        json_object_set_new(entry, "dropped", json_boolean(!p->partitions[i].why));
+        if (p->partitions[i].why)
+            put_string(entry, "why", p->partitions[i].why);
+        json_array_append_new(list, entry);
+    }
+    json_object_set_new(to, "partitions", list);
+    if (p->drops_not)
+        put_string(to, "partitions_why", p->drops_not);
 }
 
 /* What plan and sweep say of a policy alike. */
@@ -68,8 +90,10 @@ static json_t *policy_json(const struct report_policy *p, const char *outcome)
     if (p->error)
         put_string(entry, "error", p->error);
     put_integer(entry, "rows", report_rows(p));
-    json_object_set_new(entry, "tables", tables_json(p->tables, p->gone, p->n_tables));
-    json_object_set_new(entry, "detached", tables_json(p->detach_tables, p->detached, p->n_detach_tables));
+    json_object_set_new(entry, "tables", tables_json(p->tables, p->gone, p->split, p->n_tables));
+    json_object_set_new(entry, "detached",
+                        tables_json(p->detach_tables, p->detached, NULL, p->n_detach_tables));
+    put_partitions(entry, p);
     return entry;
 }
 
@@ -95,6 +119,20 @@ static json_t *holder_json(const struct report_policy *p)
     return entry;
 }
 
+/* What held it back last, and how long it waited for what. */
+static json_t *pace_json(const struct report_policy *p)
+{
+    json_t *entry = json_object(), *waited = json_object();
+    for (int r = 0; r < N_PACE_REASONS; r++)
+        if (p->pace.waited_us[r])
+            json_object_set_new(waited, pace_reason_name((enum pace_reason)r),
+                                json_real((double)p->pace.waited_us[r] / 1000));
+    put_string(entry, "reason", pace_reason_name(p->pace.reason));
+    put_integer(entry, "rows", p->pace.rows);
+    json_object_set_new(entry, "waited_ms", waited);
+    return entry;
+}
+
 static json_t *swept_json(const struct report_policy *p)
 {
     json_t *entry = policy_json(p, outcome_name(p->kind));
@@ -104,6 +142,7 @@ static json_t *swept_json(const struct report_policy *p)
     put_integer(entry, "batches", p->batches);
     put_integer(entry, "retries", p->retries);
     json_object_set_new(entry, "duration_ms", json_real((double)p->duration_us / 1000));
+    json_object_set_new(entry, "pace", pace_json(p));
     if (p->holder)
         json_object_set_new(entry, "held_by", holder_json(p));
     return entry;
@@ -128,6 +167,17 @@ static void put_cutoffs(json_t *to, const struct report_policy *p)
         json_array_append_new(list, entry);
     }
     json_object_set_new(to, "cutoffs", list);
+}
+
+static void put_walk(json_t *to, const struct report_policy *p)
+{
+    static const char *const names[] = {[WALK_INDEX] = "index", [WALK_KEY] = "key", [WALK_PLACE] = "place"};
+    if (!p->walk_why)
+        return;
+    json_t *entry = json_object();
+    put_string(entry, "by", names[p->walk]);
+    put_string(entry, "text", p->walk_why);
+    json_object_set_new(to, "found", entry);
 }
 
 /* Statements are paragraphs: a blank line stands between two. */
@@ -177,6 +227,7 @@ static json_t *planned_json(const struct report_policy *p)
 {
     json_t *entry = policy_json(p, p->kind == OUTCOME_DONE ? "planned" : outcome_name(p->kind));
     put_cutoffs(entry, p);
+    put_walk(entry, p);
     json_object_set_new(entry, "oldest", p->has_range ? instant_json(p->oldest) : json_null());
     json_object_set_new(entry, "newest", p->has_range ? instant_json(p->newest) : json_null());
     json_t *kept = json_object();
@@ -300,8 +351,8 @@ static void put_explanation(json_t *to, const struct report *r)
     json_object_set_new(to, "due_at", x->kind == DUE_LATER ? instant_json(x->due_at) : json_null());
     json_object_set_new(to, "reasons", reasons);
     json_object_set_new(to, "conditions", lines);
-    json_object_set_new(to, "tables", tables_json(x->tables, x->gone, x->n_tables));
-    json_object_set_new(to, "detached", tables_json(x->detach_tables, x->detached, x->n_detach_tables));
+    json_object_set_new(to, "tables", tables_json(x->tables, x->gone, NULL, x->n_tables));
+    json_object_set_new(to, "detached", tables_json(x->detach_tables, x->detached, NULL, x->n_detach_tables));
 }
 
 static void put_explained(json_t *to, const struct report *r)
@@ -448,7 +499,8 @@ void report_json(const struct report *r, FILE *out)
         put_remarks(whole, r);
     for (size_t i = 0; i < r->n_facts; i++)
         json_object_set_new(whole, r->facts[i].key, fact_json(&r->facts[i]));
-    json_dumpf(whole, out, JSON_REAL_PRECISION(15));
+    AUTO(mem_free_p) char *text = json_dumps(whole, JSON_REAL_PRECISION(15)); /* not piece by piece */
+    fputs(text ? text : "", out);
     fputc('\n', out);
     json_decref(whole);
 }

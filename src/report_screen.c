@@ -65,7 +65,13 @@ static size_t bytes_within(const char *s, int room)
 const char *clean(const struct screen *v, const char *s)
 {
     AUTO(text_release) struct text t = {0};
-    while (*s) {
+    for (size_t plain; *s;) {
+        plain = 0;
+        while ((s[plain] >= ' ' && s[plain] < 0x7F) || s[plain] == '\n')
+            plain++;
+        text_add_n(&t, s, plain);
+        if (!*(s += plain))
+            break;
         unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
         size_t n = report_utf8(s);
         bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F || (c == 0xC2 && next < 0xA0);

@@ -70,6 +70,44 @@ static const char *kept_text(const struct screen *v, const struct report_policy 
     return t.len ? arena_strdup(v->arena, text_str(&t)) : NULL;
 }
 
+/* NULL: no table is. */
+static const char *split_text(const struct screen *v, const struct report_policy *p)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; p->split && i < p->n_tables; i++)
+        if (p->split[i])
+            text_addf(&t, "%s%s", t.len ? ", " : "", clean(v, p->tables[i]));
+    if (!t.len)
+        return NULL;
+    text_add(&t, ": rows may go ahead, in transactions of their own");
+    return arena_strdup(v->arena, text_str(&t));
+}
+
+static const char *dropped_text(const struct screen *v, const struct report_policy *p)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; i < p->n_partitions; i++)
+        if (!p->partitions[i].why)
+            list_add(&t, arena_printf(v->arena, "%s (%s)", clean(v, p->partitions[i].name),
+                                      count(v, p->partitions[i].rows, "row", "rows")));
+    return arena_strdup(v->arena, text_str(&t));
+}
+
+/* planned: they would be. */
+static void grid_partitions(const struct screen *v, const struct report_policy *p, bool planned,
+                            struct grid *g)
+{
+    const char *dropped = dropped_text(v, p);
+    if (*dropped)
+        grid_remark(g, DIM, planned ? "drops" : "dropped", dropped);
+    for (size_t i = 0; i < p->n_partitions; i++)
+        if (p->partitions[i].why)
+            grid_remark(g, YELLOW, arena_printf(v->arena, "not dropped %s", clean(v, p->partitions[i].name)),
+                        p->partitions[i].why);
+    if (planned && p->drops_not)
+        grid_remark(g, YELLOW, "drops none", p->drops_not);
+}
+
 static void plan_policy(const struct screen *v, const struct report *r, const struct report_policy *p,
                         bool ages, struct grid *g)
 {
@@ -87,8 +125,14 @@ static void plan_policy(const struct screen *v, const struct report *r, const st
                  name, table, number(v, rows), p->has_range ? time_cell(v, r, p->oldest, ages) : "-",
                  p->has_range ? time_cell(v, r, p->newest, ages) : "-", cutoff_cell(v, r, p, ages)});
     grid_dependents(v, g, p);
+    const char *split = split_text(v, p);
+    if (split)
+        grid_remark(g, DIM, "split", split);
+    grid_partitions(v, p, true, g);
     if (p->n_cutoffs > 1)
         grid_remark(g, DIM, "cutoff", cutoffs_text(v, r, p, ages));
+    if (p->walk_why && p->walk != WALK_INDEX && rows)
+        grid_remark(g, DIM, "found", p->walk_why);
     const char *kept = kept_text(v, p);
     if (kept)
         grid_remark(g, YELLOW, "kept", kept);
@@ -209,6 +253,17 @@ static const char *sweep_note(const struct screen *v, const struct report_policy
     return arena_strdup(v->arena, text_str(&t));
 }
 
+/* Where waiting was a good part of the time. */
+static const char *waited_words(const struct screen *v, const struct report_policy *p)
+{
+    AUTO(text_release) struct text t = {0};
+    for (int r = N_PACE_REASONS - 1; r > PACE_FREE; r--)
+        if (p->pace.waited_us[r] >= US_PER_S && p->pace.waited_us[r] >= p->duration_us / 10)
+            list_add(&t, arena_printf(v->arena, "%s for %s", duration(v, p->pace.waited_us[r]),
+                                      pace_reason_name((enum pace_reason)r)));
+    return arena_strdup(v->arena, text_str(&t));
+}
+
 static void sweep_policy(const struct screen *v, const struct report_policy *p, struct grid *g)
 {
     static const enum style styles[] = {
@@ -227,8 +282,12 @@ static void sweep_policy(const struct screen *v, const struct report_policy *p, 
                                         ran ? number(v, report_rows(p)) : "-",
                                         ran ? duration(v, p->duration_us) : "", note});
     grid_dependents(v, g, p);
+    grid_partitions(v, p, false, g);
     if (p->error)
         grid_remark(g, style, "why", p->error);
+    const char *waited = waited_words(v, p);
+    if (*waited)
+        grid_remark(g, DIM, "waited", waited);
     if (p->left)
         grid_remark(g, YELLOW, "left",
                     arena_printf(v->arena, "%s, locked by others", count(v, p->left, "row", "rows")));

@@ -233,6 +233,17 @@ void read_batch(struct reader *r, const struct node *n, void *field, size_t *cou
         read_count(r, n, field, count);
 }
 
+void read_workers(struct reader *r, const struct node *n, void *field, size_t *count)
+{
+    enum { MOST = 64 };
+    int64_t workers = 0;
+    read_count(r, n, &workers, count);
+    if (workers > MOST)
+        reader_wrong(r, n, "a whole number from 1 to 64");
+    else if (workers)
+        *(int64_t *)field = workers;
+}
+
 void read_limits(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     (void)count;
@@ -248,7 +259,8 @@ void read_pace(struct reader *r, const struct node *n, void *field, size_t *coun
     struct pace *pace = arena_alloc(r->arena, sizeof(*pace));
     *pace = (struct pace){.rows_per_second = -1, .duty = -1, .lag_bytes = -1, .at = n->at};
     pace->lag = (struct span){SPAN_NEVER, INT64_MAX};
-    reader_section(r, "policy.pace", n->at, n, pace);
+    if (reader_section(r, "policy.pace", n->at, n, pace))
+        pace->target_set = node_find(n, "target") != NULL;
     *(struct pace **)field = pace;
 }
 
@@ -263,7 +275,7 @@ void read_partitions(struct reader *r, const struct node *n, void *field, size_t
     static const char *const words[] = {"drop"};
     (void)count;
     if (reader_choice(r, n, words, COUNT_OF(words)) == 0)
-        *(bool *)field = true;
+        *(struct partition_rule *)field = (struct partition_rule){true, n->at};
 }
 
 /* --- the policy as a whole ----------------------------------------------------------------------- */
@@ -310,6 +322,15 @@ static void check_grace(struct reader *r, struct policy *p, const struct node *m
                      "'orphan' needs 'age', the columns its grace counts from, or 'keep: now' for no grace");
 }
 
+/* One transaction has one connection. */
+static void check_workers(struct reader *r, const struct policy *p, const struct node *map)
+{
+    if (p->batch == BATCH_ALL && p->workers > 1)
+        mistakes_add(r->mistakes, node_find(map, "workers")->key->at,
+                     "'workers' cannot stand with 'batch: null': what goes in one transaction goes over one "
+                     "connection");
+}
+
 static void check_policy(struct reader *r, struct policy *p, const struct node *map)
 {
     check_bounds(r, p, map);
@@ -321,6 +342,7 @@ static void check_policy(struct reader *r, struct policy *p, const struct node *
     }
     needs(r, map, "inclusive", "age");
     needs(r, map, "keep_newest", "age");
+    check_workers(r, p, map);
 }
 
 void rule_read(struct reader *r, const struct node *key, const struct node *map, struct policy *ret)

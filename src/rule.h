@@ -22,9 +22,11 @@ void read_keep_newest(struct reader *r, const struct node *n, void *field,
 void read_with(struct reader *r, const struct node *n, void *field, size_t *count);     /* struct with * */
 void read_after(struct reader *r, const struct node *n, void *field, size_t *count);    /* struct after * */
 void read_batch(struct reader *r, const struct node *n, void *field, size_t *count);    /* int64_t */
+void read_workers(struct reader *r, const struct node *n, void *field, size_t *count);  /* int64_t */
 void read_limits(struct reader *r, const struct node *n, void *field, size_t *count);   /* struct limits * */
 void read_pace(struct reader *r, const struct node *n, void *field, size_t *count);     /* struct pace * */
 void read_timeouts(struct reader *r, const struct node *n, void *field, size_t *count); /* struct policy */
-void read_partitions(struct reader *r, const struct node *n, void *field, size_t *count); /* bool */
+void read_partitions(struct reader *r, const struct node *n, void *field,
+                     size_t *count); /* struct partition_rule */
 
 #endif

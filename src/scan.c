@@ -37,6 +37,8 @@ static int quoted(struct scan *k, char close, bool backslash)
 {
     const char *c = k->at + 1;
     for (;; c++) {
+        if (*c && k->d->reserved && strchr(k->d->reserved, *c))
+            return refuse(k, "has a control character");
         if (!*c)
             return refuse(k, close == '\'' ? "has a string that is not closed"
                                            : "has a quoted name that is not closed");
@@ -80,9 +82,23 @@ static int block_comment(struct scan *k)
     return 0;
 }
 
-static bool is_comment(const char *s)
+/* Where # begins a comment, -- takes a blank (else it is a minus twice). */
+static bool is_line_comment(const struct dialect *d, const char *s)
 {
-    return (s[0] == '-' && s[1] == '-') || (s[0] == '/' && s[1] == '*');
+    if (d->hash_comments && *s == '#')
+        return true;
+    return s[0] == '-' && s[1] == '-' && (!d->hash_comments || (unsigned char)s[2] <= ' ');
+}
+
+static bool is_comment(const struct dialect *d, const char *s)
+{
+    return is_line_comment(d, s) || (s[0] == '/' && s[1] == '*');
+}
+
+/* A comment to others, but to a server of its kind a piece of the statement. */
+static bool is_code(const struct dialect *d, const char *s)
+{
+    return d->hash_comments && s[0] == '/' && s[1] == '*' && (s[2] == '!' || (s[2] == 'M' && s[3] == '!'));
 }
 
 static void line_comment(struct scan *k)
@@ -162,8 +178,12 @@ static int scan_step(struct scan *k, int *depth, bool after_dot)
     const struct dialect *d = k->d;
     char c = *k->at;
     if (c == '\'')
-        return quoted(k, '\'', k->escapes);
-    if (c == '-' && k->at[1] == '-') {
+        return quoted(k, '\'', k->escapes || d->strings_escape);
+    if (is_code(d, k->at))
+        return refuse(k, "has a comment that the server runs");
+    if (d->reserved && strchr(d->reserved, c))
+        return refuse(k, "has a control character");
+    if (is_line_comment(d, k->at)) {
         line_comment(k);
         return 0;
     }
@@ -171,7 +191,7 @@ static int scan_step(struct scan *k, int *depth, bool after_dot)
         return block_comment(k);
     k->escapes = k->escapes && isspace((unsigned char)c);
     if (c == '"' || (c == '`' && d->backticks))
-        return quoted(k, c, false);
+        return quoted(k, c, c == '"' && d->strings_escape);
     if (c == '[' && d->brackets)
         return quoted(k, ']', false);
     if (c == '$')
@@ -200,7 +220,7 @@ int sql_condition(struct stmt *s, const struct dialect *d, const char *alias, co
     /* Every step consumes at least one character, or fails. */
     while (*k.at) {
         char first = *k.at;
-        bool blank = isspace((unsigned char)first) || is_comment(k.at);
+        bool blank = isspace((unsigned char)first) || is_comment(d, k.at);
         if (scan_step(&k, &depth, after_dot) < 0)
             return -1;
         if (!blank) {
@@ -244,12 +264,12 @@ static const char *behind_quote(const char *s, char close)
 }
 
 /* Blanks and comments. */
-static const char *skip_blanks(const char *s)
+static const char *skip_blanks(const struct dialect *d, const char *s)
 {
     for (;;) {
         if (isspace((unsigned char)*s))
             s++;
-        else if (s[0] == '-' && s[1] == '-')
+        else if (is_line_comment(d, s))
             s += strcspn(s, "\n");
         else if (s[0] == '/' && s[1] == '*')
             s = strstr(s + 2, "*/") ? strstr(s + 2, "*/") + 2 : s + strlen(s);
@@ -286,9 +306,9 @@ static struct token next_token(const char *s)
     return t;
 }
 
-static void tokenize(const char *sql, struct tokens *ret)
+static void tokenize(const struct dialect *d, const char *sql, struct tokens *ret)
 {
-    for (const char *s = skip_blanks(sql); *s; s = skip_blanks(ret->list[ret->n - 1].end)) {
+    for (const char *s = skip_blanks(d, sql); *s; s = skip_blanks(d, ret->list[ret->n - 1].end)) {
         ret->list = mem_grow(ret->list, ret->n + 1, sizeof(*ret->list));
         ret->list[ret->n++] = next_token(s);
     }
@@ -323,7 +343,7 @@ int sql_now_is_time(const struct dialect *d, const char *sql, const struct facts
     AUTO(tokens_release) struct tokens k = {0};
     if (!d->now_is_text)
         return 0;
-    tokenize(sql, &k);
+    tokenize(d, sql, &k);
     for (size_t i = 0; i < k.n; i++) {
         if (k.list[i].kind != TOKEN_NOW)
             continue;

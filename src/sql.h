@@ -60,37 +60,108 @@ struct dialect {
     void (*like)(struct stmt *s, const char *alias, const struct column *c, const char *pattern);
     void (*prefix)(struct stmt *s, const char *alias, const struct column *c, const char *prefix);
     /* "the column is one of the texts in key set `set`", byte by byte, however the column compares. The texts
-     * fit its type. */
-    void (*is_text_of_set)(struct stmt *s, const char *alias, const struct column *c, int set);
+     * fit its type. indexed: an index begins with the column. */
+    void (*is_text_of_set)(struct stmt *s, const char *alias, const struct column *c, int set, bool indexed);
+    /* The same of the one row of it that engine->each has come to. NULL where there is no such. */
+    void (*is_text_of_row)(struct stmt *s, const char *alias, const struct column *c, int set);
+    /* A column of a key set's row, in a SELECT that is about one row of it: which engine->each has come to,
+     * or which stands between the two others, that have every row looked up by an index, whatever the engine
+     * believes of the table. NULL: statements are about whole sets. */
+    void (*of_row)(struct stmt *s, int set, size_t column);
+    void (*each_row)(struct stmt *s, int set, const struct column *const *types, size_t n);
+    /* "the column is in key set `set`", looked up by the column's own index in the same way. NULL: as in_set
+     * does. */
+    void (*in_set_by_index)(struct stmt *s, const char *alias, const struct column *c, int set);
+    const char *each_row_end;
     bool hex_blobs;        /* bytes are given as the text \x616263 */
     const char *text_cast; /* CAST (x AS this) gives a value's text */
     /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED", " FOR UPDATE OF …", " FOR SHARE
      * OF …". */
     void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
+    bool held_fails; /* LOCK_SKIP passes no row by: one that another holds ends the statement alone */
     bool locks_rows; /* false: a transaction that writes keeps all others out, nothing is locked by row */
     const char
         *once; /* WITH x AS: what is worked out once, however often it is looked at: " AS MATERIALIZED " */
     const char
-        *nulls_last; /* what sends NULLs to the end of a descending order: " NULLS LAST"; "": they are */
+        *nulls_last;     /* what sends NULLs to the end of a descending order: " NULLS LAST"; "": they are */
+    const char *is_null; /* what is true of NULL alone; NULL: " IS NULL" is */
+    /* Two columns compare alike: = between them is what either of them means by it. NULL: any two do. */
+    bool (*alike)(const struct column *a, const struct column *b);
+    /* "a equals b", both written already, of columns that are not alike; exact: the same text byte for byte,
+     * besides. */
+    void (*equal)(struct stmt *s, const char *a, const struct column *of_a, const char *b,
+                  const struct column *of_b, bool exact);
+    /* Texts that differ are never equal to the column. NULL: its collation says it. */
+    bool (*tells_apart)(const struct column *c);
+    /* Such a column by its bytes, of one that may take texts that differ for equal. Beside tells_apart. */
+    void (*bytes)(struct stmt *s, const char *alias, const struct column *c);
+    /* Follows "column = value" or "column IN (…)" where truth lets a row go: " AND …" so that the column is
+     * one of them byte for byte, however it compares. Writes nothing where it cannot fold. NULL: no column
+     * does. */
+    void (*exactly)(struct stmt *s, const char *alias, const struct column *c, const struct value *values,
+                    size_t n);
+    /* Follows a table whose rows a statement locks or changes: the index by which it must find them, so that
+     * it touches no others: " FORCE INDEX (`PRIMARY`)". NULL: the engine touches only what it finds. */
+    void (*use_index)(struct stmt *s, const struct index *i);
+    /* Goes before such a table, then: the rows of a set as a table lapse_keys (k0, k1, …), each once, with
+     * what joins the other to it, so that these rows are looked up one by one. False: not for such columns,
+     * nothing was written. NULL: never. Arguments as those of in_set. */
+    bool (*key_list)(struct stmt *s, const struct column *const *columns, size_t n, int set, const size_t *at,
+                     const struct column *const *types);
+    /* The whole DELETE of the rows whose column is in a set, in a form that is cheaper than one that joins a
+     * list and as certain to use the column's index. False: not of this table or column, nothing was written.
+     * NULL: never. */
+    bool (*delete_by)(struct stmt *s, const struct table *t, const struct column *c, int set, size_t at,
+                      const struct column *type);
+    bool picks_by_read; /* a locking read locks what it looks at: keys are read first, then locked */
+    bool deletes_alias; /* DELETE this FROM t AS this */
+    bool returning;     /* DELETE … RETURNING */
+    bool keys_by_row;   /* a statement that deletes is held by a foreign key to a row that it deletes later */
+    bool writes_alone;  /* a statement that writes must not look at other rows: that is asked before */
+    bool cycles_hold;   /* rows that refer to each other, or to themselves, do not go by one DELETE */
+    bool recursion_apart; /* WITH RECURSIVE does not see the row outside */
+    bool rows_spelt_out;  /* (a, b) > (x, y) is served by no index: a > x OR a = x AND b > y is */
+    bool one_state_each;  /* an index serves a list of values of its first column, but not from a cursor on */
+    /* Places of rows, where a table has such: the last that can be in a block; the block of one; and how many
+     * blocks the table has, one number. NULL: there are none. */
+    struct {
+        void (*last_in)(int64_t block, struct text *out);
+        bool (*block_of)(const struct value *place, int64_t *ret);
+        void (*blocks)(struct stmt *s, const struct table *t);
+    } place;
+    /* The statement for people, where its text is not fit for them. NULL: it is. */
+    void (*show)(const struct stmt *s, struct text *out);
     /* :now in the contract's SQL. */
     void (*now)(struct stmt *s, instant now);
     const char *now_is_text; /* NULL: it is a time. Else what to write where a number is needed */
     /* How lapse's own tables are spelt. */
     struct {
         const char *name_type, *time_type; /* of columns; names compare byte by byte */
+        const char *moment_type;           /* … of times that are always there; with a constraint */
+        bool moments_begin_now;            /* … and a default: the clock */
+        const char *long_name_type;        /* … of names that others write: of any length, never cut */
         const char *text_type;             /* of columns that hold text of any length */
         const char *bind_name, *bind_time; /* what values are bound as; NULL: the engine's choice */
         enum encoding time;                /* how that type holds an instant */
-        const char *clock, *clock_us;      /* the database's clock: as that type; in microseconds */
-        const char *later[2];    /* … so many microseconds from now: before and after the number */
-        const char *lock;        /* lets one installer work at a time; NULL: a write does */
-        const char *has_schema;  /* a row if there is schema {1}; NULL: no schemas */
-        const char *no_roles;    /* NULL: there are roles. Else why not */
-        const char *number_type; /* of a key that the database counts up by itself */
-        const char *by_any[2];   /* an index that serves equality on a text of any length: before and after */
+        void (*instant)(struct stmt *s, instant at); /* writes one; NULL: a text, bound as bind_time */
+        instant first, last; /* what it can hold, and a bound that an index serves be; 0: any of ours */
+        const char *clock, *clock_us; /* the database's clock: as that type; in microseconds */
+        const char *later[2];         /* … so many microseconds from now: before and after the number */
+        const char *lock;             /* lets one installer work at a time; NULL: a write does */
+        const char *unlock;           /* … until this; NULL: until it commits */
+        const char *has_schema;       /* a row if there is schema {1}; NULL: no schemas */
+        const char *no_roles;         /* NULL: there are roles. Else why not */
+        const char *number_type;      /* of a key that the database counts up by itself */
+        const char *by_any[2]; /* an index that serves equality on a text of any length: before and after */
         const char *time_check[3]; /* what makes times comparable as they are: before, between and after two
                                     * mentions of the column; NULL: the type does */
         int time_digits;           /* of a second's fraction that its clock writes */
+        const char *table_end;     /* behind a table's closing parenthesis */
+        const char *from_none;     /* what a SELECT without a table needs before its WHERE; NULL: nothing */
+        bool commits_alone; /* CREATE commits by itself: an installer may have been stopped at any of them */
+        bool accounts;      /* rights go to user@host, and need none on the schema */
+        bool orders_rest;   /* an index gives an order only where columns that are the same are not named */
+        bool looks_apart;   /* an index serves no condition with a value of another row: one look each */
     } own;
     /* How to scan the contract's SQL text. */
     bool dollar_quotes;     /* $tag$ … $tag$ */
@@ -98,6 +169,10 @@ struct dialect {
     bool nested_comments;
     bool question_marks_ok;   /* ? is an operator, not a parameter */
     bool backticks, brackets; /* `name`, [name] quote too */
+    bool strings_escape;      /* '…\'…' and "…\"…" */
+    bool hash_comments;       /* # begins one; -- does so only before a blank; one that begins
+                               * with ! is code */
+    const char *reserved;     /* bytes that must not occur; NULL: none */
 };
 
 /* Building blocks, for dialects too. */
@@ -113,6 +188,15 @@ void sql_bind_text(struct stmt *s, const struct dialect *d, const char *text,
 size_t sql_bind_set(struct stmt *s, int set, size_t column,
                     const char *sql_type); /* adds it only; returns n */
 const char *sql_compare(enum compare cmp); /* " < " */
+const char *sql_is_null(const struct dialect *d);
+
+/* Local times that lie before (LT, LE) or not before (GT, GE) an instant; the same in days, each of which
+ * stands for its midnight; `subject`, in the bound's unit, within it or beyond it, numbers written by
+ * `write`. */
+struct local_bound sql_bound_of(const struct time_column *t, enum compare cmp, instant at);
+struct local_bound sql_bound_days(struct local_bound b);
+void sql_within(struct stmt *s, const char *subject, const struct local_bound *b, bool within,
+                void (*write)(struct stmt *s, int64_t value));
 
 /* Copies a condition of the contract with `this` as alias and :now bound, or says why it may not stand inside
  * parentheses: a ;, an unbalanced parenthesis, an open string or comment, a parameter other than :now. s may
@@ -125,14 +209,18 @@ int sql_now_is_time(const struct dialect *d, const char *sql, const struct facts
 
 /* The statements of a slice, in the order of execution. Sets are numbered as in the plan; `frontier` is one
  * more. */
-void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from,
+void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
               int64_t most);
 /* The same rows without a lock; and, of those in set 0, the ones that still look due by what they say
  * themselves, locked. */
-void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *from,
+void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
                int64_t most);
+/* The place, in the plan's order, of the so-manieth row beyond the cursor that is due by what it says itself;
+ * no row: fewer are left. */
+void sql_cut(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *after,
+             int64_t rows);
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p);
-/* Locks the source rows of the root's set, so that they stay as they are judged; gives their number. */
+/* Locks the source rows of the root's set, so that they stay as they are judged; gives a row for each. */
 void sql_lock_source(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* … and how many there are: more than were locked when others hold some. */
 void sql_source_there(struct stmt *s, const struct dialect *d, const struct plan *p);
@@ -143,6 +231,12 @@ void sql_pick_kids(struct stmt *s, const struct dialect *d, const struct node *p
  */
 void sql_detach(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
                 const struct detachment *t, bool inside);
+/* Where a statement that writes must not look at other rows: how many there are inside, locked; and all of
+ * them, detached. */
+void sql_detach_inside(struct stmt *s, const struct dialect *d, const struct plan *p,
+                       const struct node *parent, const struct detachment *t);
+void sql_detach_all(struct stmt *s, const struct dialect *d, const struct node *parent,
+                    const struct detachment *t);
 void sql_detach_left(struct stmt *s, const struct dialect *d, const struct node *parent,
                      const struct detachment *t);
 void sql_delete_kids(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
@@ -153,17 +247,66 @@ void sql_kids_left(struct stmt *s, const struct dialect *d, const struct plan *p
 /* How many rows of the root's set must wait after all. */
 void sql_set_waiting(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
-/* Only those of the set to which no row of the table refers any more by a way down. */
-void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
+/* The keys of those of the set to which no row of the table refers any more by a way down; and of such keys,
+ * in the set `frontier`, the rows. */
+void sql_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
+void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n, int frontier);
+/* Empties the references within the set that may be; false: there are none such, nothing was written. */
+bool sql_break_cycles(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
-/* The data of the instances in a set: deleted, each row giving the text of its instance where rows are locked
- * one by one; how many there are of each, where a transaction that writes keeps all others out; how many are
- * left. */
+/* Rows that may go ahead of the row that owns them. A path leads from a node with a set down to another. */
+struct sql_path {
+    const struct node **nodes; /* n of them, at least 2 */
+    size_t n;
+};
+/* How many rows of the path's last node the rows of its first one's set own; it counts no further than
+ * `most`. */
+void sql_path_count(struct stmt *s, const struct dialect *d, const struct plan *p,
+                    const struct sql_path *path, int64_t most);
+/* What each row of the root's set carries, and 1 where it owns more than `most` rows by one of the paths,
+ * else 0. */
+void sql_heavy(struct stmt *s, const struct dialect *d, const struct plan *p, const struct sql_path *paths,
+               size_t n, int64_t most);
+/* The keys of some rows that the parent's set owns; of some of those that own rows by one of the paths, whose
+ * first node they are; those of such keys, in the set `keys`, that it still owns: locked; deleted; how many
+ * are there. */
+void sql_ahead_keys(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n,
+                    int64_t most);
+void sql_owners(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                const struct node *n, const struct sql_path *paths, size_t n_paths, int64_t most);
+void sql_ahead_lock(struct stmt *s, const struct dialect *d, const struct node *parent, const struct node *n,
+                    int keys);
+void sql_delete_ahead(struct stmt *s, const struct dialect *d, const struct plan *p,
+                      const struct node *parent, const struct node *n, int keys);
+/* inside: only those that `where` lets go. */
+void sql_ahead_left(struct stmt *s, const struct dialect *d, const struct plan *p, const struct node *parent,
+                    const struct node *n, int keys, bool inside);
+
+/* The data of the instances in a set: deleted; how many rows there are of each, which keep until they are
+ * deleted; how many are left. EACH_ROW: of the one that engine->each has come to. */
+enum whose { WHOLE_SET, EACH_ROW };
 struct erasing;
 void sql_erase_count(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
-void sql_erase(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
-void sql_erase_left(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
+void sql_erase(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set,
+               enum whose whose);
+/* The same of a whole set, and each row that goes gives the text of its instance. */
+/* Only those rows to which no row of the table itself refers. */
+void sql_erase_leaves(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
+void sql_erase_told(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
+void sql_erase_left(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set,
+                    enum whose whose);
+
+/* Partitions that may be dropped: a row if one of its rows is not due; how many rows it has, and how many of
+ * them are due; nobody else may write to it; nobody may use it, nor the table it is a part of; it goes, and
+ * nothing that depends on it. */
+void sql_partition_alive(struct stmt *s, const struct dialect *d, const struct plan *p,
+                         const struct partition *x);
+void sql_partition_count(struct stmt *s, const struct dialect *d, const struct plan *p,
+                         const struct partition *x);
+void sql_partition_lock(struct stmt *s, const struct dialect *d, const struct partition *x);
+void sql_partition_seize(struct stmt *s, const struct dialect *d, const struct partition *x);
+void sql_partition_drop(struct stmt *s, const struct dialect *d, const struct partition *x);
 
 /* Reading. For plans that rank rows the probe is a necessary condition only, which costs no ranking: a group
  * of a cap has more rows than stay; a row is old enough. */
@@ -171,6 +314,14 @@ void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p); /
 void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p);  /* one number */
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p,
                    int64_t most); /* one number */
+/* The rows at so many places of a key that counts, from `low` on and `step` apart, or the next ones: their
+ * times (microseconds or NULL), and whether they are due by what they say themselves (1 or 0). */
+void sql_spread(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t low, int64_t step,
+                int64_t places);
+/* The least and the greatest value of a key that counts. */
+void sql_key_ends(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* The rows that are due, to be explained. */
+void sql_due(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* One row: how many, and the earliest of their times (microseconds or NULL). */
 void sql_backlog(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most);
 /* One row: gone per slot, detached per detach slot, oldest, newest (microseconds or NULL). */
@@ -188,6 +339,10 @@ void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p
 void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
                 int64_t most);
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);
+/* A value of the column that equals values[0] for it, but is none of the n byte for byte. Only for dialects
+ * with `exactly`. */
+void sql_lookalike(struct stmt *s, const struct dialect *d, const struct table *t, const struct column *c,
+                   const struct value *values, size_t n);
 /* The rows of a table for which a condition is true, with no other row in sight. */
 void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
                const struct expr *x);

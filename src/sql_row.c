@@ -2,6 +2,27 @@
  */
 #include "sql_parts.h"
 
+/* Whether x is a part of `in`; then ret: where it is true, a row stays. */
+static bool find_part(const struct expr *in, const struct expr *x, bool keeps, bool *ret)
+{
+    bool found = in == x;
+    if (found)
+        *ret = keeps;
+    keeps = in->kind == EXPR_NOT_TRUE ? !keeps : keeps;
+    for (size_t i = 0; i < in->n_kids && !found; i++)
+        found = find_part(in->kids[i], x, keeps, ret);
+    return found;
+}
+
+/* A condition is judged as it is where a row is judged as a whole. Whatever asks for the source keeps. */
+static bool keeps(const struct plan *p, const struct expr *x)
+{
+    bool found = false;
+    if (!find_part(p->due, x, false, &found))
+        found = x->kind == EXPR_EXISTS && x->table == p->source;
+    return found;
+}
+
 /* True, false or unknown as 1, 0 or NULL, the same on every engine: NOT makes one of three of any number, and
  * the operand of a CASE is judged once. */
 static void verdict(struct writer *w, const struct expr *x)
@@ -26,7 +47,9 @@ void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p
     for (size_t i = 0; i < q->n_asked; i++, between = ", ") {
         text_add(&s->sql, between);
         text_add(&s->sql, "\n");
+        w.keeps = keeps(p, q->asked[i]);
         verdict(&w, q->asked[i]);
+        w.keeps = false;
     }
     text_add(&s->sql, "\n");
     sql_from(&w, p->root.table, THIS);
@@ -47,11 +70,17 @@ static void of_same_group(struct writer *w, const char *alias, const struct rank
         const struct column *c = r->per[i];
         text_add(&w->s->sql, " AND (");
         sql_join(w, &(struct join){&c, &c, 1}, alias, THIS);
+        if (sql_folds(w->d, c)) {
+            text_add(&w->s->sql, " AND ");
+            w->d->bytes(w->s, alias, c);
+            text_add(&w->s->sql, " = ");
+            w->d->bytes(w->s, THIS, c);
+        }
         text_add(&w->s->sql, " OR (");
         sql_column(w->s, w->d, alias, c);
-        text_add(&w->s->sql, " IS NULL AND ");
+        text_addf(&w->s->sql, "%s AND ", sql_is_null(w->d));
         sql_column(w->s, w->d, THIS, c);
-        text_add(&w->s->sql, " IS NULL))");
+        text_addf(&w->s->sql, "%s))", sql_is_null(w->d));
     }
     text_add(&w->s->sql, ")");
 }
@@ -79,7 +108,7 @@ void sql_rank_row(struct stmt *s, const struct dialect *d, const struct plan *p,
     sql_expression(&w, list, key);
 }
 
-static void not_true(struct writer *w, const char *alias, const struct expr *x)
+static void outside(struct writer *w, const char *alias, const struct expr *x)
 {
     text_add(&w->s->sql, " AND (");
     sql_expression(w, alias, x);
@@ -98,16 +127,19 @@ static void refers_to_node(struct writer *w, const struct join *j, const char *a
     text_add(&w->s->sql, ")");
 }
 
+/* Rows that are waited for keep this one; a `where` that they are outside of would let them go. */
 static void waited_for(struct writer *w, const char *alias, const struct expr *key, const struct wait *of)
 {
     const struct node *n = of->node;
     switch (of->kind) {
     case WAIT_AFTER:
+        w->keeps = true;
         refers_to_node(w, &of->rows->joins[0], alias, of);
         if (of->rows->n_kids) {
             text_add(&w->s->sql, " AND ");
             sql_expression(w, alias, of->rows->kids[0]);
         }
+        w->keeps = false;
         break;
     case WAIT_SOURCE:
         text_add(&w->s->sql, "EXISTS (SELECT 1");
@@ -115,16 +147,18 @@ static void waited_for(struct writer *w, const char *alias, const struct expr *k
         text_add(&w->s->sql, " WHERE ");
         sql_expression(w, THIS, key);
         text_add(&w->s->sql, " AND ");
+        w->keeps = true;
         sql_join(w, &of->rows->joins[0], alias, THIS);
+        w->keeps = false;
         text_add(&w->s->sql, ")");
         break;
     case WAIT_WITH:
         sql_of_node(w, n, of->parent);
-        not_true(w, THIS, n->where);
+        outside(w, THIS, n->where);
         break;
     case WAIT_BELOW:
         refers_to_node(w, &n->grow[of->at], alias, of);
-        not_true(w, alias, n->grow_where[of->at]);
+        outside(w, alias, n->grow_where[of->at]);
         break;
     }
 }

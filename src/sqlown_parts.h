@@ -4,15 +4,25 @@
 #define LAPSE_SQLOWN_PARTS_H
 
 #include "sqlown.h"
+#include "sqlstore_parts.h"
+
+enum { OWN_TRIES = 5 };
+#define OWN_LOCK_US      (10 * US_PER_S)
+#define OWN_STATEMENT_US (30 * US_PER_S)
+#define OWN_PAUSE_US     (20 * US_PER_MS)
 
 struct own_arg {
-    enum { ARG_NAME, ARG_COUNT, ARG_TIME } kind;
+    enum { ARG_NAME, ARG_COUNT, ARG_TIME, ARG_VALUE } kind;
     const char *name;
+    const struct value *value; /* ARG_VALUE: a name as it is stored */
     int64_t number;
     bool null;
 };
 
-/* Words in braces become what the engine calls them; st is cleared first. */
+/* Words in braces become what the engine calls them. */
+void own_add(struct stmt *st, const struct sql_store *s, const char *sql, size_t len,
+             const struct own_arg *args);
+/* … in a statement of its own: st is cleared first. */
 void own_write(struct stmt *st, const struct sql_store *s, const char *sql, size_t len,
                const struct own_arg *args);
 int own_run(struct sql_store *s, const char *sql, const struct own_arg *args, int64_t *ret_affected,
@@ -34,6 +44,16 @@ struct own_change {
 };
 /* All in one transaction, again where another was faster. */
 int own_change(struct sql_store *s, struct own_change *changes, size_t n, struct err *e);
+
+/* Whether another was faster, or may be done soon. */
+bool own_may_try_again(const struct err *e);
+
+/* The tables: sqlown_tables.c. */
+int sqlown_look(struct store *store, struct err *e);
+int sqlown_install(struct store *store, int *ret_from, struct err *e);
+void sqlown_print(struct store *store, struct text *out);
+int sqlown_print_grants(struct store *store, const char *role, const struct need *needs, size_t n,
+                        bool purges, struct text *out, struct err *e);
 
 /* The history: sqlown_run.c. */
 int sqlown_run_put(struct store *store, const struct run_row *row, struct err *e);

@@ -44,7 +44,7 @@ int sqlown_run_put(struct store *store, const struct run_row *row, struct err *e
          args},
         {"INSERT INTO {lapse_run} (id, scheduler, source, owner, started_at, ended_at, outcome, rows_gone, "
          "skipped, unknown, batches, errors, error, counts) "
-         "SELECT {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14} "
+         "SELECT {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}{none} "
          "WHERE NOT EXISTS (SELECT 1 FROM {lapse_run} WHERE id = {1})",
          args},
     };

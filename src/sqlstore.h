@@ -19,16 +19,29 @@ struct engine {
      * is the engine's own, text the database's words. Set parameters refer to store->sets. */
     int (*query)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     int (*execute)(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e);
+    /* Runs a statement once for every row of a set, whose values are its set parameters: all that it gives
+     * (ret may be NULL) until there are `most` rows, and what each run changed. The set need not be loaded.
+     * NULL: each would cost a way to the server, and statements about whole sets are faster. */
+    int (*each)(struct sql_store *s, const struct stmt *st, int set, size_t most, struct rows *ret,
+                int64_t *ret_changed, struct err *e);
     /* A set's rows have changed; statements that read it follow. */
     int (*load_set)(struct sql_store *s, int set, struct err *e);
     int (*begin_read)(struct sql_store *s, int64_t statement_timeout_us, struct err *e);
     int (*begin_write)(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
                        struct err *e);
+    /* NULL: not needed. Within the transaction, before rows that it has not locked are judged: this server
+     * has applied what any server of its cluster has committed. */
+    int (*catch_up)(struct sql_store *s, struct err *e);
     int (*settle)(struct sql_store *s, struct err *e); /* deferred constraints speak now, before COMMIT */
     int (*mark)(struct sql_store *s, struct err *e);
     int (*undo)(struct sql_store *s, struct err *e);
     int (*commit)(struct sql_store *s, struct err *e); /* ERR_COMMIT_UNKNOWN when no answer came */
     void (*rollback)(struct sql_store *s);             /* also when nothing is open; never fails */
+    /* NULL: nothing is known without counting. In a transaction that cannot write; ret says "not known". */
+    int (*estimate)(struct sql_store *s, const struct plan *p, struct estimate *ret, struct err *e);
+    /* Explains a statement that picks: store_ops.served. In a transaction that cannot write. NULL: it is
+     * taken for granted. */
+    int (*served)(struct sql_store *s, const struct stmt *st, bool *ret, struct text *words, struct err *e);
     /* Compiles or explains a statement without running it: does the engine accept it? */
     int (*accepts)(struct sql_store *s, const struct stmt *st, struct err *e);
 };
@@ -38,8 +51,17 @@ struct sql_store {
     const struct engine *engine;
     struct keyset *sets;
     size_t n_sets;
-    bool writing; /* a transaction that writes is open */
-    bool looking; /* one for probes is */
+    bool writing;              /* a transaction that writes is open */
+    bool repeatable;           /* … of which whatever might get lost would be found and done again */
+    bool looking;              /* one for probes is */
+    const struct plan *walked; /* by place: of which … */
+    double due_per_block;      /* … this was seen last */
+    struct {
+        const struct node *node; /* NULL: none */
+        char *root;              /* the row that owns them */
+        struct rows keys;
+        size_t taken;
+    } ahead; /* keys of rows that may go ahead, found for several transactions at once */
 };
 void sql_store_release(struct sql_store *s); /* the sets */
 
@@ -53,10 +75,15 @@ int sqlstore_disorder(struct store *s, const struct plan *p, const struct column
                       struct err *e);
 int sqlstore_has_value(struct store *s, const struct table *t, const struct expr *is, bool *ret,
                        struct err *e);
+int sqlstore_lookalike(struct store *s, const struct table *t, const struct column *c,
+                       const struct value *values, size_t n, bool *ret_found, struct text *ret,
+                       struct err *e);
 int sqlstore_count(struct store *s, const struct plan *p, struct due *ret, struct err *e);
 int sqlstore_probe(struct store *s, const struct plan *p, bool *ret, struct err *e);
 int sqlstore_look_begin(struct store *s, int64_t statement_timeout_us, struct err *e);
 void sqlstore_look_end(struct store *s);
+int sqlstore_served(struct store *s, const struct plan *p, bool *ret, struct text *words, struct err *e);
+int sqlstore_estimate(struct store *s, const struct plan *p, struct estimate *ret, struct err *e);
 int sqlstore_size(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
 int sqlstore_remaining(struct store *s, const struct plan *p, int64_t most, int64_t *ret, struct err *e);
 int sqlstore_backlog(struct store *s, const struct plan *p, int64_t most, int64_t timeout_us,
@@ -65,12 +92,16 @@ int sqlstore_judge_row(struct store *s, const struct plan *p, const struct inqui
                        struct err *e);
 void sqlstore_explain(struct store *s, const struct plan *p, struct text *out);
 int sqlstore_begin(struct store *s, const struct plan *p, struct err *e);
-int sqlstore_slice(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
+int sqlstore_slice(struct store *s, const struct plan *p, const struct stretch *in, int64_t most,
                    struct slice *ret, struct err *e);
-int sqlstore_scout(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
+int sqlstore_scout(struct store *s, const struct plan *p, const struct stretch *in, int64_t most,
                    struct rows *ret, struct err *e);
+int sqlstore_cut(struct store *s, const struct plan *p, const struct cursor *after, int64_t rows,
+                 struct cursor *ret, struct err *e);
 int sqlstore_slice_of(struct store *s, const struct plan *p, const struct rows *these, struct slice *ret,
                       struct err *e);
+int sqlstore_weigh(struct store *s, const struct plan *p, const struct rows *root, int64_t most,
+                   int64_t timeout_us, int64_t *ret, struct err *e);
 int sqlstore_mark(struct store *s, struct err *e);
 int sqlstore_undo(struct store *s, struct err *e);
 int sqlstore_commit(struct store *s, struct err *e);
@@ -80,12 +111,13 @@ extern const struct purge_ops sqlpurges; /* sqlown_purge.c */
 extern const struct keyed_ops sqlkeyed;  /* sqlstore_keyed.c */
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
-    .look = sqlstore_look, .has_value = sqlstore_has_value, .count = sqlstore_count,                         \
-    .probe = sqlstore_probe, .look_begin = sqlstore_look_begin, .look_end = sqlstore_look_end,               \
-    .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
-    .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
-    .slice_of = sqlstore_slice_of, .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit,  \
-    .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row, .backlog = sqlstore_backlog,             \
-    .own = &sqlown, .purges = &sqlpurges, .keyed = &sqlkeyed
+    .look = sqlstore_look, .has_value = sqlstore_has_value, .lookalike = sqlstore_lookalike,                 \
+    .count = sqlstore_count, .probe = sqlstore_probe, .look_begin = sqlstore_look_begin,                     \
+    .look_end = sqlstore_look_end, .remaining = sqlstore_remaining, .size = sqlstore_size,                   \
+    .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,  \
+    .slice_of = sqlstore_slice_of, .weigh = sqlstore_weigh, .mark = sqlstore_mark, .undo = sqlstore_undo,    \
+    .commit = sqlstore_commit, .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row,               \
+    .backlog = sqlstore_backlog, .cut = sqlstore_cut, .estimate = sqlstore_estimate,                         \
+    .served = sqlstore_served, .own = &sqlown, .purges = &sqlpurges, .keyed = &sqlkeyed
 
 #endif

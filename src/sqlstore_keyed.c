@@ -27,20 +27,26 @@ void keyed_keys_release(struct keyed_keys *k)
 /* --- the table -------------------------------------------------------------------------------------------
  */
 
-static int not_such_a_table(const struct keyed *k, const char *name, const char *why, struct err *e)
+static int not_such_a_table(const struct dialect *d, const char *name, const char *why, struct err *e)
 {
-    (void)k;
-    return err_set(
-        e, ERR_FINDINGS,
-        "%s: %s; it is made by CREATE TABLE %s (instance text NOT NULL, key text NOT NULL, value %s, "
-        "PRIMARY KEY (instance, key))",
-        name, why, name, "text");
+    AUTO(stmt_release) struct stmt key = {0};
+    const char *type = d->tells_apart ? d->own.name_type : "text"; /* one that compares exactly */
+    if (d->tells_apart)
+        sql_name(&key, d, "key");
+    else
+        text_add(&key.sql, "key");
+    return err_set(e, ERR_FINDINGS,
+                   "%s: %s; it is made by CREATE TABLE %s (instance %s NOT NULL, %s %s NOT NULL, value text, "
+                   "PRIMARY KEY (instance, %s))",
+                   name, why, name, type, text_str(&key.sql), type, text_str(&key.sql));
 }
 
 /* Whether the column's own comparison may find two names equal that are not: then one instance would erase
  * what is another's. */
-static bool may_fold(const struct column *c)
+static bool may_fold(const struct dialect *d, const struct column *c)
 {
+    if (d->tells_apart)
+        return !d->tells_apart(c);
     static const char *const types[] = {"citext", "bpchar"}, *const plain[] = {"C", "POSIX"};
     bool folds = c->collation != NULL;
     for (size_t i = 0; i < COUNT_OF(plain); i++)
@@ -50,20 +56,20 @@ static bool may_fold(const struct column *c)
     return folds;
 }
 
-static int look_at_table(struct keyed *k, const char *name, struct err *e)
+static int look_at_table(struct keyed *k, const struct dialect *d, const char *name, struct err *e)
 {
     if (!k->table || k->table->kind != KIND_TABLE)
-        return not_such_a_table(k, name, "there is no such table", e);
+        return not_such_a_table(d, name, "there is no such table", e);
     k->instance = column_named(k->table, "instance");
     k->key = column_named(k->table, "key");
     k->value = column_named(k->table, "value");
     if (!k->instance || !k->key || !k->value)
-        return not_such_a_table(k, name, "it has no columns instance, key and value", e);
+        return not_such_a_table(d, name, "it has no columns instance, key and value", e);
     if (k->instance->type != TYPE_TEXT || k->key->type != TYPE_TEXT ||
         (k->value->type != TYPE_TEXT && k->value->type != TYPE_BLOB))
-        return not_such_a_table(k, name, "instance and key must be texts, and value a text or bytes", e);
-    if (may_fold(k->instance) || may_fold(k->key))
-        return not_such_a_table(k, name, "instance and key must be texts that compare exactly", e);
+        return not_such_a_table(d, name, "instance and key must be texts, and value a text or bytes", e);
+    if (may_fold(d, k->instance) || may_fold(d, k->key))
+        return not_such_a_table(d, name, "instance and key must be texts that compare exactly", e);
     return 0;
 }
 
@@ -80,7 +86,7 @@ static int find(struct store *store, const char *name, const char *instance, str
         return -1;
     }
     k.table = facts_table(k.facts, &wanted);
-    if (look_at_table(&k, name, e) < 0) {
+    if (look_at_table(&k, of(store)->engine->dialect, name, e) < 0) {
         keyed_release(&k);
         return -1;
     }
@@ -142,15 +148,6 @@ static int finish(struct sql_store *s, int r, struct err *e)
     return r;
 }
 
-static int run_alone(struct sql_store *s, const struct stmt *st, struct err *e)
-{
-    int64_t ignored;
-    int r = s->engine->begin_write(s, LOCK_US, STATEMENT_US, e);
-    if (r == 0)
-        r = s->engine->execute(s, st, &ignored, e);
-    return finish(s, r, e);
-}
-
 /* --- values ----------------------------------------------------------------------------------------------
  */
 
@@ -206,6 +203,21 @@ static int get(struct store *store, const struct keyed *k, const char *key, void
 /* --- writing ---------------------------------------------------------------------------------------------
  */
 
+/* A type may cut a name without a word, and what was put would be another's. */
+static int must_be_there(struct sql_store *s, const struct keyed *k, const char *key, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    add_where(&st, s->engine->dialect, k, "SELECT 1 FROM ", key);
+    if (s->engine->query(s, &st, &found, e) < 0)
+        return -1;
+    return found.n_rows ? 0
+                        : err_set(e, ERR_REFUSED,
+                                  "%s: the instance or the key does not come back the same from its column: "
+                                  "it is too long for it",
+                                  k->table->print);
+}
+
 static int put_one(struct sql_store *s, const struct keyed *k, const struct keyed_pair *p, struct err *e)
 {
     const struct dialect *d = s->engine->dialect;
@@ -226,7 +238,7 @@ static int put_one(struct sql_store *s, const struct keyed *k, const struct keye
     text_add(&st.sql, ", ");
     bind(&st, d, k->value, p->value, p->len);
     text_add(&st.sql, ")");
-    return s->engine->execute(s, &st, &ignored, e);
+    return s->engine->execute(s, &st, &ignored, e) < 0 ? -1 : must_be_there(s, k, p->key, e);
 }
 
 static int put(struct store *store, const struct keyed *k, const struct keyed_pair *pairs, size_t n,
@@ -239,22 +251,55 @@ static int put(struct store *store, const struct keyed *k, const struct keyed_pa
     return finish(s, r, e);
 }
 
-static int remove_key(struct store *store, const struct keyed *k, const char *key, struct err *e)
+/* "… table WHERE instance = …", of one key, or of all but one. */
+static void add_doomed(struct stmt *st, const struct dialect *d, const struct keyed *k, const char *verb,
+                       const char *key, const char *but)
+{
+    add_where(st, d, k, verb, key);
+    if (!but)
+        return;
+    text_add(&st->sql, " AND (");
+    add_is(st, d, k->key, but);
+    text_add(&st->sql, ") IS NOT TRUE"); /* SQLite takes NULL in a key */
+}
+
+/* A trigger may keep a row without a word. */
+static int must_be_gone(struct sql_store *s, const struct keyed *k, const char *key, const char *but,
+                        struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    add_where(&st, of(store)->engine->dialect, k, "DELETE FROM ", key);
-    return run_alone(of(store), &st, e);
+    AUTO(rows_release) struct rows found = {0};
+    if (!k->table->delete_hooks)
+        return 0;
+    add_doomed(&st, s->engine->dialect, k, "SELECT 1 FROM ", key, but);
+    text_add(&st.sql, " LIMIT 1");
+    if (s->engine->query(s, &st, &found, e) < 0)
+        return -1;
+    return found.n_rows
+               ? err_set(e, ERR_REFUSED, "rows of %s stayed: a trigger or a rule kept them", k->table->print)
+               : 0;
+}
+
+static int remove_those(struct sql_store *s, const struct keyed *k, const char *key, const char *but,
+                        struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    int64_t ignored;
+    add_doomed(&st, s->engine->dialect, k, "DELETE FROM ", key, but);
+    int r = s->engine->begin_write(s, LOCK_US, STATEMENT_US, e);
+    if (r == 0)
+        r = s->engine->execute(s, &st, &ignored, e);
+    return finish(s, r == 0 ? must_be_gone(s, k, key, but, e) : r, e);
+}
+
+static int remove_key(struct store *store, const struct keyed *k, const char *key, struct err *e)
+{
+    return remove_those(of(store), k, key, NULL, e);
 }
 
 static int remove_all(struct store *store, const struct keyed *k, const char *but, struct err *e)
 {
-    const struct dialect *d = of(store)->engine->dialect;
-    AUTO(stmt_release) struct stmt st = {0};
-    add_where(&st, d, k, "DELETE FROM ", NULL);
-    text_add(&st.sql, " AND NOT (");
-    add_is(&st, d, k->key, but);
-    text_add(&st.sql, ")");
-    return run_alone(of(store), &st, e);
+    return remove_those(of(store), k, NULL, but, e);
 }
 
 static int keys(struct store *store, const struct keyed *k, const char *prefix, struct keyed_keys *ret,

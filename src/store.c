@@ -6,15 +6,13 @@
 
 /* Adding an engine is one line here. Several schemes may name one engine. */
 static const struct {
-    const char *scheme;          /* with its colon */
-    const struct store_ops *ops; /* NULL: known, not part of this version */
-    bool file;                   /* a path follows, nothing else */
+    const char *scheme; /* with its colon */
+    const struct store_ops *ops;
+    bool file; /* a path follows, nothing else */
 } engines[] = {
-    {"sqlite:", &store_sqlite, true},
-    {"postgresql://", &store_postgres, false},
-    {"postgres://", &store_postgres, false},
-    {"mariadb://", NULL, false},
-    {"mysql://", NULL, false},
+    {"sqlite:", &store_sqlite, true},        {"postgresql://", &store_postgres, false},
+    {"postgres://", &store_postgres, false}, {"mariadb://", &store_mariadb, false},
+    {"mysql://", &store_mariadb, false},
 };
 
 int store_open(const char *dsn, bool reading, struct store **ret, struct err *e)
@@ -22,13 +20,27 @@ int store_open(const char *dsn, bool reading, struct store **ret, struct err *e)
     for (size_t i = 0; i < COUNT_OF(engines); i++) {
         if (strncmp(dsn, engines[i].scheme, strlen(engines[i].scheme)) != 0)
             continue;
-        if (!engines[i].ops)
-            return err_set(e, ERR_USAGE,
-                           "store: %s… is not part of this version; there are sqlite:PATH and postgresql://…",
-                           engines[i].scheme);
-        return engines[i].ops->open(dsn, reading, ret, e);
+        if (engines[i].ops->open(dsn, reading, ret, e) < 0)
+            return -1;
+        (*ret)->dsn = mem_strdup(dsn);
+        return 0;
     }
-    return err_set(e, ERR_USAGE, "store: the scheme is not known; there are sqlite:PATH and postgresql://…");
+    return err_set(e, ERR_USAGE,
+                   "store: the scheme is not known; there are sqlite:PATH, postgresql://… and mariadb://…");
+}
+
+int store_another(const struct store *terms, struct store **ret, struct err *e)
+{
+    struct store *other;
+    if (store_open(terms->dsn, false, &other, e) < 0)
+        return -1;
+    other->own_schema = terms->own_schema;
+    other->own = terms->own;
+    other->idle_most_us = terms->idle_most_us;
+    other->marks = terms->marks;
+    other->interrupted = terms->interrupted;
+    *ret = other;
+    return 0;
 }
 
 /* A DSN's secrets stand before an @ behind a colon, or behind the ? as a parameter; a parameter's name may be
@@ -54,10 +66,23 @@ bool store_interrupted(const struct store *s)
     return s->interrupted && atomic_load(s->interrupted);
 }
 
+void store_mark(struct store *s)
+{
+    atomic_fetch_add(s->marks ? s->marks : &s->own_marks, 1);
+}
+
+int64_t store_marks(const struct store *s)
+{
+    return atomic_load(s->marks ? s->marks : &s->own_marks);
+}
+
 void store_close(struct store *s)
 {
-    if (s)
-        s->ops->close(s);
+    if (!s)
+        return;
+    char *dsn = s->dsn;
+    s->ops->close(s);
+    free(dsn);
 }
 
 void store_close_p(struct store **s)
@@ -73,8 +98,16 @@ bool time_is_plausible(int64_t count, int64_t unit_us)
     return count >= from_s * per_s && count < to_s * per_s;
 }
 
+static void forget_sent(struct rows *r)
+{
+    for (size_t i = 0; r->sent && i < r->n_columns; i++)
+        text_release(&r->sent[i]);
+    mem_free_p(&r->sent);
+}
+
 void rows_release(struct rows *r)
 {
+    forget_sent(r);
     arena_free(r->arena);
     free(r->cells);
     *r = (struct rows){0};
@@ -84,6 +117,7 @@ void rows_push(struct rows *r, const struct value *cells)
 {
     if (!r->arena)
         r->arena = arena_new();
+    forget_sent(r);
     bool full = (r->n_rows & (r->n_rows - 1)) == 0; /* room is the next power of two */
     if (full)
         r->cells = mem_grow(r->cells, (r->n_rows ? r->n_rows * 2 : 1) * r->n_columns, sizeof(*r->cells));
@@ -96,9 +130,37 @@ void rows_push(struct rows *r, const struct value *cells)
     r->n_rows++;
 }
 
+char *rows_make(struct rows *r, size_t n_columns, size_t n_rows, size_t bytes)
+{
+    size_t room = 1;
+    while (room < n_rows)
+        room *= 2;
+    *r = (struct rows){arena_new(), n_columns, n_rows, NULL, NULL};
+    r->cells = n_rows ? mem_grow(NULL, room * n_columns, sizeof(*r->cells)) : NULL;
+    return arena_alloc(r->arena, bytes);
+}
+
 const struct value *rows_at(const struct rows *r, size_t row)
 {
     return r->cells + row * r->n_columns;
+}
+
+bool value_same(const struct value *a, const struct value *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case VALUE_NULL:
+        return true;
+    case VALUE_INTEGER:
+        return a->integer == b->integer;
+    case VALUE_REAL:
+        return memcmp(&a->real, &b->real, sizeof(a->real)) == 0;
+    case VALUE_TEXT:
+    case VALUE_BLOB:
+        break;
+    }
+    return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
 void value_print(const struct value *v, struct text *out)
@@ -108,7 +170,7 @@ void value_print(const struct value *v, struct text *out)
         text_add(out, "NULL");
         break;
     case VALUE_INTEGER:
-        text_addf(out, "%lld", (long long)v->integer);
+        text_add_i64(out, v->integer);
         break;
     case VALUE_REAL:
         text_addf(out, "%.17g", v->real);
@@ -148,6 +210,14 @@ void cursor_set(struct cursor *c, const struct value *values, size_t n)
     *c = fresh;
 }
 
+bool cursor_same(const struct cursor *a, const struct cursor *b)
+{
+    size_t same = 0;
+    while (same < a->n && same < b->n && value_same(&a->values[same], &b->values[same]))
+        same++;
+    return a->set == b->set && same == a->n && same == b->n;
+}
+
 void cursor_copy(struct cursor *to, const struct cursor *from)
 {
     if (from->set)
@@ -161,6 +231,7 @@ void slice_init(struct slice *s, const struct plan *p)
     *s = (struct slice){0};
     s->gone = mem_alloc(p->n_slots * sizeof(*s->gone));
     s->detached = mem_alloc(p->n_detach_slots * sizeof(*s->detached));
+    s->split_most = INT64_MAX;
 }
 
 void slice_release(struct slice *s)
@@ -168,6 +239,9 @@ void slice_release(struct slice *s)
     free(s->gone);
     free(s->detached);
     free(s->key);
+    rows_release(&s->root);
+    rows_release(&s->put_off);
+    rows_release(&s->heavy);
     cursor_release(&s->end);
     *s = (struct slice){0};
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "keyed.h"
+#include "plan_partitions.h"
 #include "purges.h"
 
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
@@ -13,9 +14,13 @@ struct rows {
     struct arena *arena;
     size_t n_columns, n_rows;
     struct value *cells; /* row by row */
+    struct text *sent;   /* per column, as an engine sends all of it; NULL: not made. A change forgets it */
 };
 void rows_release(struct rows *r);
 void rows_push(struct rows *r, const struct value *cells); /* copies texts; n_columns must be set */
+/* Room for so many rows at once, to be filled by the caller, whose texts take so many bytes: which are
+ * returned. r must be empty. */
+char *rows_make(struct rows *r, size_t n_columns, size_t n_rows, size_t bytes);
 const struct value *rows_at(const struct rows *r, size_t row);
 
 /* A value as people read it: NULL, 42, 1.5, text as it is, x'00ff'. */
@@ -30,15 +35,34 @@ struct cursor {
 void cursor_release(struct cursor *c);
 void cursor_copy(struct cursor *to, const struct cursor *from);
 void cursor_set(struct cursor *c, const struct value *values, size_t n); /* copies; frees what was there */
+bool cursor_same(const struct cursor *a, const struct cursor *b);
+bool value_same(const struct value *a, const struct value *b); /* byte by byte; NULL is NULL */
+
+/* The rows beyond `after`, up to and with `upto`, in the plan's order. Not set, or NULL: from the first, to
+ * the last. */
+struct stretch {
+    const struct cursor *after, *upto;
+    const struct value *first; /* only rows with this value in the order's first column; NULL: with any */
+};
 
 /* What one slice did inside the open transaction; it counts once commit() succeeded. Also filled, as far as
  * it came, when the slice fails. */
 struct slice {
-    int64_t picked;    /* due rows that were locked; 0: no more due rows beyond the cursor */
+    int64_t picked;    /* due rows that were locked; 0: no more due rows in the stretch */
     int64_t *gone;     /* per plan->slots */
     int64_t *detached; /* per plan->detach_slots: references emptied in rows that stay */
     struct cursor end; /* the last row picked: where the next slice begins */
     char *key;         /* picked == 1: that row, "id=42"; else NULL */
+    struct rows root;  /* picked == 1: that row, as scout gives it, without a place in the order */
+
+    /* Plans with `splits`. Asked: of split nodes no more rows than this go in one transaction; ahead: of the
+     * one row of slice_of so many go, and it stays, where it owns more. */
+    int64_t split_most;
+    bool ahead;
+    /* Told: rows that were due and did not go, in the same shape: because all together own too much, or each
+     * of them does. stays: what went, went ahead of the one row. */
+    struct rows put_off, heavy;
+    bool stays;
 };
 void slice_init(struct slice *s, const struct plan *p);
 void slice_release(struct slice *s);
@@ -59,6 +83,26 @@ struct backlog {
     int64_t rows;    /* due now, `most` at most: then it means "at least" */
     bool has_oldest; /* false: none is due, age plays no part, or it would have to read on to know */
     instant oldest;  /* the bound's (latest) time of the oldest of them */
+};
+
+/* How those fare who work beside a sweep, or follow it. Of what only grows, differences alone mean something.
+ */
+enum { PRESSURE_TEXT = 240 };
+struct pressure {
+    int64_t others;      /* grows with what others write, not with what store_marks counts; -1: not known */
+    bool one_writer;     /* whoever writes keeps all others from writing */
+    int64_t replicas;    /* that follow, or are away and kept a place for */
+    int64_t written;     /* bytes of the log; grows */
+    int64_t lag_bytes;   /* of it, what the replica furthest behind has not applied; -1: not known */
+    int64_t lag_us;      /* its delay, as the server says; 0: it says nothing of use */
+    int64_t snapshot_us; /* how long the oldest snapshot is held already, as far as it can be seen */
+    int64_t held_up_us;  /* for how long a cluster held its writers up; grows */
+    int64_t queued;      /* transactions of a cluster that this node has yet to apply */
+    char furthest[64];   /* the replica furthest behind */
+    const char *no_lag;  /* nobody can be behind here: why; NULL: somebody can */
+    bool unknowable;     /* lag_bytes is not known, and never will be … */
+    char unknown[PRESSURE_TEXT]; /* … or is not known now: why … */
+    char fix[PRESSURE_TEXT];     /* … and what would help; "": nothing that is known */
 };
 
 /* Values of an integer or text time column as they are, from a bounded sample. */
@@ -135,6 +179,24 @@ enum {
 bool time_is_plausible(int64_t count, int64_t unit_us);
 
 struct store;
+/* Partitions dropped instead of deleted from; for plans that drop. */
+struct partition_ops {
+    /* The partitions whose range has ended, in a transaction that cannot write. ret is {0}. */
+    int (*list)(struct store *s, const struct plan *p, struct partitions *ret, struct err *e);
+    /* A look at its rows without a lock. One that is no longer there is not whole. */
+    int (*look)(struct store *s, const struct plan *p, const struct partition *x, struct partition_look *ret,
+                struct err *e);
+    /* In the open transaction: keeps others from writing to it, sees that it is still the one that was
+     * listed, and judges every row; l is what the look found. *ret_rows: how many there are, all of them due;
+     * 0: not all are, or it is another or gone, and the transaction must be rolled back. Waits for nobody:
+     * ERR_BUSY. */
+    int (*hold)(struct store *s, const struct plan *p, const struct partition *x,
+                const struct partition_look *l, int64_t *ret_rows, struct err *e);
+    /* After that. Only what commits is gone. */
+    int (*drop)(struct store *s, const struct plan *p, const struct partition *x, struct err *e);
+    /* The statements of both, for people: appended to out. */
+    void (*explain)(struct store *s, const struct plan *p, const struct partition *x, struct text *out);
+};
 struct store_ops {
     const char *scheme; /* "sqlite", "postgresql", "mariadb" */
     /* Opens a connection; reading: it must not be able to write. The DSN may hold a password: never in an
@@ -165,6 +227,10 @@ struct store_ops {
                 struct rows *ret, bool *ret_whole, struct err *e);
     /* Is there a row of the table with this column value? */
     int (*has_value)(struct store *s, const struct table *t, const struct expr *is, bool *ret, struct err *e);
+    /* A value of the table's column that the column takes for values[0], though it is none of the n texts:
+     * it is appended to ret where *ret_found. */
+    int (*lookalike)(struct store *s, const struct table *t, const struct column *c,
+                     const struct value *values, size_t n, bool *ret_found, struct text *ret, struct err *e);
 
     /* One consistent look, in a transaction that cannot write. */
     int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
@@ -174,6 +240,12 @@ struct store_ops {
      * look_end; it never fails. */
     int (*look_begin)(struct store *s, int64_t statement_timeout_us, struct err *e);
     void (*look_end)(struct store *s);
+    /* What the engine reckons of the policy's table, so that it costs next to nothing: each below 0 where it
+     * does not say. Never longer than a few seconds. */
+    int (*estimate)(struct store *s, const struct plan *p, struct estimate *ret, struct err *e);
+    /* Whether the database can find due rows by the plan's index alone, as a range and without sorting; if
+     * not, words says what it would do. Explained, never carried out. */
+    int (*served)(struct store *s, const struct plan *p, bool *ret, struct text *words, struct err *e);
     /* How many rows the policy's own table has, due or not. */
     int (*size)(struct store *s, const struct plan *p, int64_t *ret, struct err *e);
     /* How many due rows there are, counting at most `most` (they may be locked by others). */
@@ -190,21 +262,42 @@ struct store_ops {
 
     /* A transaction. After any error of slice or commit, call rollback (or undo). */
     int (*begin)(struct store *s, const struct plan *p, struct err *e);
-    /* Locks up to `most` due rows beyond the cursor, judges again, erases them with all they own. */
-    int (*slice)(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
+    /* Locks up to `most` due rows of the stretch, judges again, erases them with all they own. */
+    int (*slice)(struct store *s, const struct plan *p, const struct stretch *in, int64_t most,
                  struct slice *ret, struct err *e);
-    /* Plans that examine: up to `most` rows beyond the cursor that look due, without a lock; each what the
+    /* Plans that examine: up to `most` rows of the stretch that look due, without a lock; each what the
      * root carries, then plan->order. In the open transaction, or else in one that cannot write. */
-    int (*scout)(struct store *s, const struct plan *p, const struct cursor *from, int64_t most,
+    int (*scout)(struct store *s, const struct plan *p, const struct stretch *in, int64_t most,
                  struct rows *ret, struct err *e);
+    /* Where a part of about so many due rows ends that begins beyond the cursor; *ret is {0}, and stays not
+     * set where fewer are left: then the part has no end. Parts that begin where others ended are disjoint,
+     * and leave no row out. In a transaction that cannot write. */
+    int (*cut)(struct store *s, const struct plan *p, const struct cursor *after, int64_t rows,
+               struct cursor *ret, struct err *e);
     /* As slice, of rows that scout found: those that are still due. picked == 0: none of them. */
     int (*slice_of)(struct store *s, const struct plan *p, const struct rows *these, struct slice *ret,
                     struct err *e);
+    /* How many rows of each slot a row owns, counting at most `most` of each. */
+    int (*weigh)(struct store *s, const struct plan *p, const struct rows *root, int64_t most,
+                 int64_t timeout_us, int64_t *ret, struct err *e);
     /* Only with batch: null: a slice that failed is undone alone, the transaction goes on. */
     int (*mark)(struct store *s, struct err *e);
     int (*undo)(struct store *s, struct err *e);
     int (*commit)(struct store *s, struct err *e);
+    /* What slices committed is there after a power failure, too: until then the last second of it may not be,
+     * and would be swept again. NULL: each commit sees to it. */
+    int (*sync)(struct store *s, struct err *e);
     void (*rollback)(struct store *s);
+
+    /* How others fare now: cheap, and outside of any transaction. */
+    int (*pressure)(struct store *s, struct pressure *ret, struct err *e);
+
+    /* Waits, for so long at most, until an application says that it scheduled a purge, or until wake_fd can
+     * be read; on a connection that does nothing else. What was said while nobody heard it is lost. NULL: the
+     * engine has nothing to say it with. */
+    int (*hear)(struct store *s, int64_t most_us, int wake_fd, bool *ret_heard, struct err *e);
+
+    const struct partition_ops *partitions; /* NULL: facts->drops_not says why */
 
     const struct own_ops *own;      /* lapse's own tables */
     const struct keyed_ops *keyed;  /* tables of keys and values */
@@ -212,10 +305,13 @@ struct store_ops {
 };
 struct store {
     const struct store_ops *ops;
+    char *dsn;              /* as it was opened with, for another connection. May hold a password */
     const char *own_schema; /* where lapse's own tables belong; NULL: where names are found. Borrowed */
     struct own_state own;   /* as own->look found them; nothing before */
+    const char *only_reads; /* opened for reading where nobody can write: "a standby"; NULL: it is not so */
     int64_t idle_most_us;   /* a transaction that writes and hears nothing for so long may be ended by the
                              * server; 0: as the engine sees fit */
+    atomic_llong own_marks, *marks; /* see store_marks; NULL: the store's own. Borrowed */
     const atomic_bool
         *interrupted; /* NULL: never. While it is true, what runs or is asked ends soon with
                        * ERR_STOPPED; rollback and close go on. Any thread may set it. Borrowed */
@@ -223,11 +319,18 @@ struct store {
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */
 int store_open(const char *dsn, bool reading, struct store **ret, struct err *e);
+/* Another connection that writes, to the same database, on the terms of this one: dsn, own_schema, own,
+ * idle_most_us, marks, interrupted. */
+int store_another(const struct store *terms, struct store **ret, struct err *e);
 /* Whether a DSN may hold a password. */
 bool store_may_hold_secret(const char *dsn);
 bool store_interrupted(const struct store *s);
+/* What lapse itself adds to what an engine counts of everybody's writing: taken off pressure.others.
+ * Connections that sweep together share one count (store->marks). */
+void store_mark(struct store *s);
+int64_t store_marks(const struct store *s);
 void store_close(struct store *s);
 void store_close_p(struct store **s);
-extern const struct store_ops store_sqlite, store_postgres;
+extern const struct store_ops store_sqlite, store_postgres, store_mariadb;
 
 #endif

@@ -128,7 +128,11 @@ static void add_one_line(struct text *t, const char *words)
     }
 }
 
-#define CANCELLED "57014"
+#define CANCELLED       "57014"
+#define NOT_IN_RECOVERY "0A000" /* of BEGIN … READ WRITE: it is a standby */
+#define STANDBY                                                                                              \
+    "postgresql: the server is a standby and takes no writes: name the primary in 'store', "                 \
+    "or all servers with target_session_attrs=read-write (check and plan work on a standby)"
 
 /* The first line that begins like the SQLSTATE decides. What is not here was said by a constraint, a trigger
  * or a value of one row, and may be said of that row only. */
@@ -161,6 +165,20 @@ static enum err_kind kind_of_state(const char *state)
     return ERR_REFUSED;
 }
 
+/* A trigger may give its refusal any SQLSTATE, that of a missing right before all; it is of the row still.
+ * One that asks for another try gets it. */
+static bool is_raised(const PGresult *r)
+{
+    const char *function = PQresultErrorField(r, PG_DIAG_SOURCE_FUNCTION);
+    return function && strcmp(function, "exec_stmt_raise") == 0;
+}
+
+static enum err_kind kind_of_error(const PGresult *r, const char *state)
+{
+    enum err_kind kind = kind_of_state(state);
+    return is_raised(r) && kind != ERR_CONFLICT && kind != ERR_BUSY ? ERR_REFUSED : kind;
+}
+
 static int fail_lost(struct postgres *p, struct err *e)
 {
     AUTO(text_release) struct text words = {0};
@@ -168,6 +186,13 @@ static int fail_lost(struct postgres *p, struct err *e)
         return err_set(e, ERR_LOST, "postgresql: no answer came in time, and the connection was given up");
     add_one_line(&words, PQerrorMessage(p->conn));
     return err_set(e, ERR_LOST, "postgresql: %s", words.len ? text_str(&words) : "the connection is lost");
+}
+
+/* Whatever the reason was, the server has closed the connection with these words. */
+static bool ended_session(const PGresult *r)
+{
+    const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
+    return severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
 }
 
 /* r is an error, or NULL when there was no answer at all. */
@@ -183,8 +208,9 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
     AUTO(text_release) struct text words = {0}, more = {0};
     add_one_line(&words, primary ? primary : "");
     add_one_line(&more, detail ? detail : "");
-    err_set(e, kind_of_state(state), more.len ? "postgresql %s: %s (%s)" : "postgresql %s: %s", state,
-            text_str(&words), text_str(&more));
+    err_set(e, ended_session(r) ? ERR_LOST : kind_of_error(r, state),
+            more.len ? "postgresql %s: %s (%s)" : "postgresql %s: %s", state, text_str(&words),
+            text_str(&more));
     if (e)
         snprintf(e->code, sizeof(e->code), "%s", state);
     return -1;
@@ -240,25 +266,27 @@ static void add_value(struct text *t, const struct value *v)
         text_addf(t, "%02x", (unsigned char)v->text[i]);
 }
 
-static void add_quoted(struct text *t, const char *s)
+/* What must be escaped begins the next run of bytes. */
+static void add_quoted(struct text *t, const char *s, size_t len)
 {
-    text_add(t, "\"");
-    for (size_t n; *s; s += n) {
-        n = strcspn(s, "\"\\");
-        text_add_n(t, s, n);
-        if (s[n]) {
-            text_addf(t, "\\%c", s[n]);
-            n++;
-        }
+    size_t from = 0;
+    text_add_n(t, "\"", 1);
+    for (size_t i = 0; i < len; i++) {
+        if (s[i] != '"' && s[i] != '\\')
+            continue;
+        text_add_n(t, s + from, i - from);
+        text_add_n(t, "\\", 1);
+        from = i;
     }
-    text_add(t, "\"");
+    text_add_n(t, s + from, len - from);
+    text_add_n(t, "\"", 1);
 }
 
 void postgres_add_item(struct text *array, const char *item)
 {
     text_add(array, array->len ? "," : "{");
     if (item)
-        add_quoted(array, item);
+        add_quoted(array, item, strlen(item));
     else
         text_add(array, "NULL");
 }
@@ -268,34 +296,55 @@ void postgres_end_array(struct text *array)
     text_add(array, array->len ? "}" : "{}");
 }
 
-/* A column of a key set as an array literal. A set that is not there yet (a statement that is only looked
- * at) is empty. */
-static void add_array(struct text *t, const struct sql_store *s, const struct param *p)
+static void add_array(struct text *t, const struct rows *rows, size_t column)
 {
-    const struct rows none = {0};
-    const struct rows *rows = (size_t)p->set < s->n_sets ? &s->sets[p->set].rows : &none;
     AUTO(text_release) struct text one = {0};
     for (size_t i = 0; i < rows->n_rows; i++) {
-        const struct value *v = &rows->cells[i * rows->n_columns + p->set_column];
-        text_clear(&one);
-        add_value(&one, v);
-        postgres_add_item(t, v->kind == VALUE_NULL ? NULL : text_str(&one));
+        const struct value *v = &rows->cells[i * rows->n_columns + column];
+        text_add_n(t, i ? "," : "{", 1);
+        if (v->kind == VALUE_TEXT) {
+            add_quoted(t, v->text, v->len);
+        } else if (v->kind == VALUE_INTEGER) {
+            text_add_i64(t, v->integer);
+        } else if (v->kind == VALUE_NULL) {
+            text_add(t, "NULL");
+        } else {
+            text_clear(&one);
+            add_value(&one, v);
+            add_quoted(t, one.data, one.len);
+        }
     }
     postgres_end_array(t);
 }
 
-static void bind_params(const struct sql_store *s, const struct stmt *st, struct bound *b)
+/* A column of a key set as an array literal, made once for all statements that ask about the set. One that is
+ * not there yet (the statement is only looked at) is empty. */
+static const char *set_column(struct sql_store *s, const struct param *p)
+{
+    struct rows *rows = (size_t)p->set < s->n_sets ? &s->sets[p->set].rows : NULL;
+    if (!rows || !rows->n_rows)
+        return "{}";
+    if (!rows->sent)
+        rows->sent = mem_alloc(rows->n_columns * sizeof(*rows->sent));
+    struct text *array = &rows->sent[p->set_column];
+    if (!array->len)
+        add_array(array, rows, p->set_column);
+    return text_str(array);
+}
+
+static void bind_params(struct sql_store *s, const struct stmt *st, struct bound *b)
 {
     b->n = st->n_params;
     b->values = mem_alloc(b->n * sizeof(*b->values));
     b->texts = mem_alloc(b->n * sizeof(*b->texts));
     for (size_t i = 0; i < b->n; i++) {
         const struct param *p = &st->params[i];
-        if (p->set >= 0)
-            add_array(&b->texts[i], s, p);
-        else
+        if (p->set >= 0) {
+            b->values[i] = set_column(s, p);
+        } else if (p->value.kind != VALUE_NULL) {
             add_value(&b->texts[i], &p->value);
-        b->values[i] = p->set < 0 && p->value.kind == VALUE_NULL ? NULL : text_str(&b->texts[i]);
+            b->values[i] = text_str(&b->texts[i]);
+        }
     }
 }
 
@@ -310,22 +359,30 @@ static int run(struct postgres *p, const char *sql, const struct stmt *st, PGres
     return succeeded(*ret) ? 0 : fail(p, *ret, e);
 }
 
+static size_t bytes_of(const PGresult *r, int n_rows, int n_columns)
+{
+    size_t bytes = 0;
+    for (int row = 0; row < n_rows; row++)
+        for (int i = 0; i < n_columns; i++)
+            bytes += (size_t)PQgetlength(r, row, i) + 1;
+    return bytes;
+}
+
 static void copy_rows(const PGresult *r, struct rows *ret)
 {
     int n_rows = PQntuples(r), n_columns = PQnfields(r);
-    AUTO(mem_free_p) struct value *cells = mem_alloc((size_t)n_columns * sizeof(*cells));
-    ret->n_columns = (size_t)n_columns;
-    for (int row = 0; row < n_rows; row++) {
-        for (int i = 0; i < n_columns; i++) {
-            bool null = PQgetisnull(r, row, i);
-            cells[i] = (struct value){
-                .kind = null ? VALUE_NULL : VALUE_TEXT,
-                .text = null ? NULL : PQgetvalue(r, row, i),
-                .len = null ? 0 : (size_t)PQgetlength(r, row, i),
-            };
+    char *to = rows_make(ret, (size_t)n_columns, (size_t)n_rows, bytes_of(r, n_rows, n_columns));
+    struct value *cell = ret->cells;
+    for (int row = 0; row < n_rows; row++)
+        for (int i = 0; i < n_columns; i++, cell++) {
+            size_t len = (size_t)PQgetlength(r, row, i);
+            *cell = (struct value){.kind = VALUE_NULL};
+            if (!len && PQgetisnull(r, row, i))
+                continue;
+            *cell = (struct value){
+                .kind = VALUE_TEXT, .text = memcpy(to, PQgetvalue(r, row, i), len + 1), .len = len};
+            to += len + 1;
         }
-        rows_push(ret, cells);
-    }
 }
 
 static int postgres_query(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e)
@@ -366,11 +423,15 @@ static void postgres_rollback(struct sql_store *s)
         PQclear(last_answer(p, PQsendQuery(p->conn, "ROLLBACK")));
 }
 
-/* The settings on which the meaning of a statement depends, and the time limit. */
+/* The settings on which the meaning of a statement depends, and the time limit. The session may have been
+ * another's, behind a pooler, who left its search path and its role in it: a table of that name elsewhere
+ * would be swept. The defaults are those of this user, this database and this connection string. */
 static void add_settings(struct text *sql, int64_t statement_timeout_ms)
 {
     text_addf(sql,
               "SET LOCAL statement_timeout = %lld;"
+              " SET LOCAL role TO DEFAULT;"
+              " SET LOCAL search_path TO DEFAULT;"
               " SET LOCAL row_security = off;" /* hidden rows are an error */
               " SET LOCAL standard_conforming_strings = on;"
               " SET LOCAL TimeZone = 'UTC';"
@@ -426,8 +487,8 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     struct err why = ERR_INIT;
     if (begin(p, text_str(&sql), statement_timeout_us, &why) == 0)
         return 0;
-    if (strcmp(why.code, "25006") == 0 || strcmp(why.code, "0A000") == 0)
-        err_wrap(&why, "the database is read-only (a standby?)");
+    if (strcmp(why.code, NOT_IN_RECOVERY) == 0) /* a pooler has another server behind it by now */
+        return err_set(e, ERR_LOST, STANDBY);
     if (e)
         *e = why;
     return -1;
@@ -471,8 +532,10 @@ static int postgres_commit(struct sql_store *s, struct err *e)
         return -1;
     AUTO(result_clear_p) PGresult *r = first_answer(p, PQsendQuery(p->conn, "COMMIT"));
     if (succeeded(r)) {
-        if (strcmp(PQcmdStatus(r), "COMMIT") == 0)
+        if (strcmp(PQcmdStatus(r), "COMMIT") == 0) {
+            store_mark(&s->store);
             return 0;
+        }
         return err_set(e, ERR_DATABASE, "postgresql: the transaction had failed, COMMIT rolled it back");
     }
     struct err why = ERR_INIT;
@@ -512,6 +575,8 @@ static const struct engine engine_postgres = {
     .commit = postgres_commit,
     .rollback = postgres_rollback,
     .accepts = postgres_accepts,
+    .estimate = postgres_estimate,
+    .served = postgres_served,
 };
 
 /* --- the connection ------------------------------------------------------------------------------ */
@@ -608,6 +673,28 @@ static int check_connection(PGconn *conn, struct err *e)
     return 0;
 }
 
+/* Asked, because what a pooler reports of its server (in_hot_standby) may be of another one. Whoever is to
+ * write does not begin on a standby: with nothing due it would look as if all were well. */
+static int look_at_server(struct postgres *p, struct err *e)
+{
+    if (check_connection(p->conn, e) < 0)
+        return -1;
+    p->patience_us = 0;
+    AUTO(result_clear_p)
+    PGresult *r = last_answer(p, PQsendQuery(p->conn, "SELECT pg_catalog.pg_is_in_recovery()"));
+    if (!succeeded(r)) {
+        struct err why = ERR_INIT;
+        fail(p, r, &why);
+        return err_set(e, why.kind == ERR_STOPPED ? ERR_STOPPED : ERR_UNREACHABLE, "%s", why.text);
+    }
+    bool standby = *PQgetvalue(r, 0, 0) == 't';
+    p->sql.store.only_reads = standby ? "a standby" : NULL;
+    if (!standby || p->reading)
+        return 0;
+    shutdown(PQsocket(p->conn), SHUT_RDWR); /* else whoever tries again would find it good for reading */
+    return err_set(e, ERR_UNREACHABLE, STANDBY);
+}
+
 static void postgres_close(struct store *s)
 {
     struct postgres *p = of_store(s);
@@ -620,16 +707,15 @@ static int postgres_open(const char *dsn, bool reading, struct store **ret, stru
 {
     if (check_dsn(dsn, e) < 0)
         return -1;
-    PGconn *conn = connect_to(dsn);
-    if (check_connection(conn, e) < 0) {
-        PQfinish(conn);
-        return -1;
-    }
     struct postgres *p = mem_alloc(sizeof(*p));
     p->sql.store.ops = &store_postgres;
     p->sql.engine = &engine_postgres;
-    p->conn = conn;
+    p->conn = connect_to(dsn);
     p->reading = reading;
+    if (look_at_server(p, e) < 0) {
+        postgres_close(&p->sql.store);
+        return -1;
+    }
     *ret = &p->sql.store;
     return 0;
 }
@@ -640,7 +726,7 @@ static int postgres_reconnect(struct store *s, struct err *e)
     p->marked = p->gave_up = false;
     p->stamp_ends_us = 0;
     PQreset(p->conn);
-    return check_connection(p->conn, e);
+    return look_at_server(p, e);
 }
 
 static int postgres_now(struct store *s, instant *ret, struct err *e)
@@ -717,6 +803,33 @@ static int postgres_list_tables(struct store *s, struct arena *a, struct table_n
     return result;
 }
 
+static bool take_notices(struct postgres *p)
+{
+    bool any = false;
+    for (PGnotify *n; (n = PQnotifies(p->conn)); any = true)
+        PQfreemem(n);
+    return any;
+}
+
+/* LISTEN again each time: it costs one look whether the server is still there, and changes nothing else. */
+static int postgres_hear(struct store *s, int64_t most_us, int wake_fd, bool *ret_heard, struct err *e)
+{
+    struct postgres *p = of_store(s);
+    struct pollfd fds[] = {{PQsocket(p->conn), POLLIN, 0}, {wake_fd, POLLIN, 0}};
+    int64_t until = when_monotonic_us() + most_us, left = most_us;
+    p->patience_us = 0;
+    if (command(p, "LISTEN lapse_purge", e) < 0)
+        return -1;
+    for (*ret_heard = take_notices(p); !*ret_heard && left > 0 && !(fds[1].revents & POLLIN);
+         left = until - when_monotonic_us()) {
+        poll(fds, COUNT_OF(fds), (int)(left / US_PER_MS) + 1);
+        if (!PQconsumeInput(p->conn))
+            return fail_lost(p, e);
+        *ret_heard = take_notices(p);
+    }
+    return 0;
+}
+
 const struct store_ops store_postgres = {
     .scheme = "postgresql",
     .open = postgres_open,
@@ -726,5 +839,8 @@ const struct store_ops store_postgres = {
     .inspect = postgres_inspect,
     .schema_stamp = postgres_schema_stamp,
     .list_tables = postgres_list_tables,
+    .hear = postgres_hear,
+    .pressure = postgres_pressure,
+    .partitions = &postgres_partitions,
     SQLSTORE_VERBS,
 };

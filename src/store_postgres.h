@@ -16,5 +16,17 @@ int postgres_read_facts(struct sql_store *s, const struct table_names *names, st
                         struct err *e);
 int postgres_read_tables(struct sql_store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                          struct err *e);
+/* engine.estimate */
+int postgres_estimate(struct sql_store *s, const struct plan *p, struct estimate *ret, struct err *e);
+/* engine.served */
+int postgres_served(struct sql_store *s, const struct stmt *st, bool *ret, struct text *words, struct err *e);
+/* store_ops.pressure (store_postgres_pressure.c) */
+int postgres_pressure(struct store *s, struct pressure *ret, struct err *e);
+
+/* Partitions of the plan's table by range, at any depth; id: only that one, NULL: all. In the caller's
+ * transaction. */
+int postgres_read_partitions(struct sql_store *s, const struct plan *p, const char *id,
+                             struct partitions *ret, struct err *e);
+extern const struct partition_ops postgres_partitions;
 
 #endif

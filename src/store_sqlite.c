@@ -1,4 +1,4 @@
-/* store_sqlite: the SQLite adapter: a connection, transactions, statements, key sets in temporary tables. */
+/* store_sqlite: the SQLite adapter: a connection, transactions, statements, key sets as virtual tables. */
 #include "store_sqlite.h"
 
 #include <sqlite3.h>
@@ -15,13 +15,28 @@ enum {
     IMPATIENT_TRIES = 4000,       /* of a lock, at short intervals */
     SHORT_WAIT_US = 250,
     LONG_WAIT_US = 2000,
+    STATEMENTS_KEPT = 32, /* compiled, for the next time */
+    CELLS_AT_HAND = 16,   /* columns of a row that need no memory of their own */
 };
 
+static const int64_t UNSYNCED_MOST_US =
+    US_PER_S; /* what a power failure may undo of what can be done again */
+
 static const int64_t EPOCH_JULIAN_MS = INT64_C(210866760000000); /* 1970, as SQLite counts */
+
+/* A statement that was compiled before; batch after batch asks the same. */
+struct kept_statement {
+    sqlite3_stmt *st; /* NULL: none */
+    char *sql;
+    size_t len;
+    int64_t used; /* the higher, the later */
+};
 
 struct sqlite_store {
     struct sql_store sql; /* first */
     sqlite3 *db;
+    struct kept_statement kept[STATEMENTS_KEPT];
+    int64_t uses;
     char *path;
     bool reading;
     bool in_transaction; /* we began one; SQLite may have ended it since */
@@ -30,6 +45,9 @@ struct sqlite_store {
     int64_t waiting_since_us;     /* for a lock */
     int64_t statement_timeout_us; /* 0: none */
     int64_t deadline_us;          /* of the statement that runs; 0: none */
+    bool logs_ahead;              /* WAL: a commit that is not synced is still whole, or not there */
+    bool lax;                     /* commits are not synced one by one */
+    int64_t synced_us;            /* when one last was */
     struct zone **zones;          /* opened by lapse_instant */
     size_t n_zones;
 };
@@ -249,6 +267,52 @@ static int prepare_stmt(struct sqlite_store *q, const struct stmt *s, sqlite3_st
     return 0;
 }
 
+static void forget_statement(struct kept_statement *k)
+{
+    sqlite3_finalize(k->st);
+    free(k->sql);
+    *k = (struct kept_statement){0};
+}
+
+/* The one that was not asked for the longest makes room. */
+static sqlite3_stmt *keep_statement(struct sqlite_store *q, const struct stmt *s, sqlite3_stmt *st)
+{
+    struct kept_statement *oldest = &q->kept[0];
+    for (size_t i = 1; i < STATEMENTS_KEPT; i++)
+        if (q->kept[i].used < oldest->used)
+            oldest = &q->kept[i];
+    forget_statement(oldest);
+    *oldest = (struct kept_statement){st, mem_strdup(text_str(&s->sql)), s->sql.len, ++q->uses};
+    return st;
+}
+
+/* What is given is to be reset after use; it is the store's. SQLite compiles it anew by itself where the
+ * schema has changed. */
+static int compiled(struct sqlite_store *q, const struct stmt *s, sqlite3_stmt **ret, struct err *e)
+{
+    sqlite3_stmt *st = NULL;
+    for (size_t i = 0; i < STATEMENTS_KEPT; i++) {
+        struct kept_statement *k = &q->kept[i];
+        if (!k->st || k->len != s->sql.len || memcmp(k->sql, text_str(&s->sql), k->len) != 0)
+            continue;
+        k->used = ++q->uses;
+        *ret = k->st;
+        return 0;
+    }
+    if (prepare_stmt(q, s, &st, e)) {
+        sqlite3_finalize(st);
+        return -1;
+    }
+    *ret = keep_statement(q, s, st);
+    return 0;
+}
+
+/* Not later: one that stands in the middle of a table holds its transaction open. */
+static void reset_p(sqlite3_stmt **p)
+{
+    sqlite3_reset(*p);
+}
+
 static int bind_value(sqlite3_stmt *st, int n, const struct value *v)
 {
     const char *bytes = v->text ? v->text : "";
@@ -299,23 +363,31 @@ static struct value cell(sqlite3_stmt *st, int i)
 
 static void push_row(sqlite3_stmt *st, struct rows *ret)
 {
-    AUTO(mem_free_p) struct value *cells = mem_alloc(ret->n_columns * sizeof(*cells));
+    struct value few[CELLS_AT_HAND];
+    AUTO(mem_free_p)
+    struct value *many = ret->n_columns > CELLS_AT_HAND ? mem_alloc(ret->n_columns * sizeof(*many)) : NULL;
+    struct value *cells = many ? many : few;
     for (size_t i = 0; i < ret->n_columns; i++)
         cells[i] = cell(st, (int)i);
     rows_push(ret, cells);
 }
 
-/* Runs a prepared statement to its end; ret may be NULL. */
-static int run(struct sqlite_store *q, sqlite3_stmt *st, struct rows *ret, struct err *e)
+/* Steps a prepared statement to its end; ret may be NULL. */
+static int step(struct sqlite_store *q, sqlite3_stmt *st, struct rows *ret, struct err *e)
 {
+    int rc;
     if (ret)
         ret->n_columns = (size_t)sqlite3_column_count(st);
-    start_clock(q);
-    int rc;
     while ((rc = sqlite3_step(st)) == SQLITE_ROW)
         if (ret)
             push_row(st, ret);
     return rc == SQLITE_DONE ? 0 : fail(q, e);
+}
+
+static int run(struct sqlite_store *q, sqlite3_stmt *st, struct rows *ret, struct err *e)
+{
+    start_clock(q);
+    return step(q, st, ret, e);
 }
 
 static int run_text(struct sqlite_store *q, const char *sql, struct err *e)
@@ -339,14 +411,23 @@ static int still_open(struct sqlite_store *q, struct err *e)
     return 0;
 }
 
+/* row: of the set that parameters are columns of; NULL: none is. */
+static int bind(struct sqlite_store *q, sqlite3_stmt *st, const struct stmt *s, const struct value *row,
+                struct err *e)
+{
+    for (size_t i = 0; i < s->n_params; i++) {
+        const struct param *p = &s->params[i];
+        if (bind_value(st, (int)i + 1, row && p->set >= 0 ? &row[p->set_column] : &p->value) != SQLITE_OK)
+            return fail(q, e);
+    }
+    return 0;
+}
+
 static int run_stmt(struct sqlite_store *q, const struct stmt *s, struct rows *ret, struct err *e)
 {
-    AUTO(finalize_p) sqlite3_stmt *st = NULL;
-    if (still_open(q, e) || prepare_stmt(q, s, &st, e))
+    AUTO(reset_p) sqlite3_stmt *st = NULL;
+    if (still_open(q, e) || compiled(q, s, &st, e) || bind(q, st, s, NULL, e))
         return -1;
-    for (size_t i = 0; i < s->n_params; i++)
-        if (bind_value(st, (int)i + 1, &s->params[i].value) != SQLITE_OK)
-            return fail(q, e);
     return run(q, st, ret, e);
 }
 
@@ -379,6 +460,41 @@ static int execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affe
     return rc;
 }
 
+/* A trigger may end the transaction in one run, and the next would be one of its own. */
+static int run_each(struct sqlite_store *q, const struct stmt *s, const struct rows *set, size_t most,
+                    struct rows *ret, int64_t *ret_changed, struct err *e)
+{
+    AUTO(reset_p) sqlite3_stmt *st = NULL;
+    if (compiled(q, s, &st, e))
+        return -1;
+    start_clock(q);
+    for (size_t i = 0; i < set->n_rows && (!ret || ret->n_rows < most); i++) {
+        if (still_open(q, e) || bind(q, st, s, rows_at(set, i), e) || step(q, st, ret, e))
+            return -1;
+        if (ret_changed)
+            ret_changed[i] = sqlite3_changes64(q->db);
+        sqlite3_reset(st);
+    }
+    return 0;
+}
+
+static int each(struct sql_store *s, const struct stmt *st, int set, size_t most, struct rows *ret,
+                int64_t *ret_changed, struct err *e)
+{
+    struct sqlite_store *q = of_sql(s);
+    struct rows rows = {0};
+    if (still_open(q, e))
+        return -1;
+    allow_quoted_strings(q, ret_changed != NULL);
+    int rc = run_each(q, st, &s->sets[set].rows, most, ret ? &rows : NULL, ret_changed, e);
+    allow_quoted_strings(q, false);
+    if (rc == 0 && ret)
+        *ret = rows;
+    else
+        rows_release(&rows);
+    return rc;
+}
+
 static int accepts(struct sql_store *s, const struct stmt *st, struct err *e)
 {
     AUTO(finalize_p) sqlite3_stmt *compiled = NULL;
@@ -386,7 +502,30 @@ static int accepts(struct sql_store *s, const struct stmt *st, struct err *e)
     return still_open(q, e) ? -1 : prepare_stmt(q, st, &compiled, e);
 }
 
-/* --- key sets: temp.lapse_set_N(c0, c1, …) ------------------------------------------------------ */
+/* "SEARCH this USING INDEX …" it is to be, and no B-tree to sort in. */
+static int served(struct sql_store *s, const struct stmt *st, bool *ret, struct text *words, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    AUTO(finalize_p) sqlite3_stmt *compiled_now = NULL;
+    AUTO(text_release) struct text sql = {0};
+    struct sqlite_store *q = of_sql(s);
+    text_addf(&sql, "EXPLAIN QUERY PLAN %s", text_str(&st->sql));
+    if (still_open(q, e) || prepare(q, text_str(&sql), &compiled_now, e) ||
+        bind(q, compiled_now, st, NULL, e) || run(q, compiled_now, &found, e))
+        return -1;
+    *ret = true;
+    for (size_t i = 0; i < found.n_rows; i++) {
+        const struct value *detail = rows_at(&found, i) + found.n_columns - 1;
+        bool sorts = strstr(detail->text, "TEMP B-TREE FOR ORDER BY") != NULL; /* not the rest of it alone */
+        bool scans = strncmp(detail->text, "SCAN ", 5) == 0 && !strstr(detail->text, " USING ");
+        *ret = *ret && !sorts && !scans;
+        text_addf(words, "%s%s", i ? "; " : "", detail->text);
+    }
+    return 0;
+}
+
+/* --- key sets as tables: temp.lapse_set_N(c0, c1, …) ------------------------------------------------------
+ */
 
 /* A type with the affinity of the column the values come from, so that comparing with the set converts what
  * comparing with that column would. */
@@ -408,73 +547,177 @@ static const char *set_type(const struct column *c)
     }
 }
 
+/* The table is not stored anywhere: what is read of it are the rows of the set, where they are. */
+struct set_table {
+    sqlite3_vtab base; /* first */
+    const struct sqlite_store *store;
+    size_t set;
+};
+struct set_cursor {
+    sqlite3_vtab_cursor base; /* first */
+    const struct rows *rows;
+    size_t at;
+};
+
+/* lapse_set(0, c0 INTEGER, c1 TEXT): the number of the set, then its columns. */
+static int set_connect(sqlite3 *db, void *store, int n, const char *const *words, sqlite3_vtab **ret,
+                       char **why)
+{
+    (void)why;
+    AUTO(text_release) struct text shape = {0};
+    for (int i = 4; i < n; i++)
+        text_addf(&shape, "%s%s", i > 4 ? ", " : "CREATE TABLE set_of_rows(", words[i]);
+    text_add(&shape, ")");
+    int rc = n < 5 ? SQLITE_ERROR : sqlite3_declare_vtab(db, text_str(&shape));
+    if (rc != SQLITE_OK)
+        return rc;
+    struct set_table *t = mem_alloc(sizeof(*t));
+    t->store = store;
+    t->set = (size_t)strtoul(words[3], NULL, 10);
+    *ret = &t->base;
+    return SQLITE_OK;
+}
+
+static int set_disconnect(sqlite3_vtab *t)
+{
+    free(t);
+    return SQLITE_OK;
+}
+
+/* It is only ever read from one end to the other. */
+static int set_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    (void)base;
+    info->estimatedCost = 1000;
+    info->estimatedRows = 1000;
+    return SQLITE_OK;
+}
+
+static int set_open(sqlite3_vtab *t, sqlite3_vtab_cursor **ret)
+{
+    (void)t;
+    struct set_cursor *c = mem_alloc(sizeof(*c));
+    *ret = &c->base;
+    return SQLITE_OK;
+}
+
+static int set_close(sqlite3_vtab_cursor *c)
+{
+    free(c);
+    return SQLITE_OK;
+}
+
+static int set_filter(sqlite3_vtab_cursor *base, int n, const char *s, int n_values, sqlite3_value **values)
+{
+    (void)n, (void)s, (void)n_values, (void)values;
+    struct set_cursor *c = (struct set_cursor *)base;
+    const struct set_table *t = (const struct set_table *)base->pVtab;
+    if (t->set >= t->store->sql.n_sets)
+        return SQLITE_ERROR;
+    c->rows = &t->store->sql.sets[t->set].rows;
+    c->at = 0;
+    return SQLITE_OK;
+}
+
+static int set_next(sqlite3_vtab_cursor *base)
+{
+    ((struct set_cursor *)base)->at++;
+    return SQLITE_OK;
+}
+
+static int set_eof(sqlite3_vtab_cursor *base)
+{
+    const struct set_cursor *c = (const struct set_cursor *)base;
+    return c->at >= c->rows->n_rows;
+}
+
+static int set_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int i)
+{
+    const struct set_cursor *c = (const struct set_cursor *)base;
+    const struct value *v = rows_at(c->rows, c->at) + i;
+    const char *bytes = v->text ? v->text : "";
+    switch (v->kind) {
+    case VALUE_NULL:
+        break;
+    case VALUE_INTEGER:
+        sqlite3_result_int64(to, v->integer);
+        break;
+    case VALUE_REAL:
+        sqlite3_result_double(to, v->real);
+        break;
+    case VALUE_TEXT:
+        sqlite3_result_text64(to, bytes, v->len, SQLITE_STATIC, SQLITE_UTF8);
+        break;
+    case VALUE_BLOB:
+        sqlite3_result_blob64(to, bytes, v->len, SQLITE_STATIC);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int set_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+{
+    *ret = (sqlite3_int64)((const struct set_cursor *)base)->at;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module set_module = {
+    .xCreate = set_connect,
+    .xConnect = set_connect,
+    .xBestIndex = set_best_index,
+    .xDisconnect = set_disconnect,
+    .xDestroy = set_disconnect,
+    .xOpen = set_open,
+    .xClose = set_close,
+    .xFilter = set_filter,
+    .xNext = set_next,
+    .xEof = set_eof,
+    .xColumn = set_column,
+    .xRowid = set_rowid,
+};
+
 static void write_set_table(const struct keyset *k, int set, struct text *out)
 {
-    text_addf(out, "CREATE TABLE lapse_set_%d(", set);
+    text_addf(out, "lapse_set_%d USING lapse_set(%d", set, set);
     for (size_t i = 0; i < k->rows.n_columns; i++) {
         bool known = k->node && i < k->node->n_carry;
-        text_addf(out, "%sc%zu %s", i ? ", " : "", i, known ? set_type(k->node->carry[i]) : "BLOB");
+        text_addf(out, ", c%zu %s", i, known ? set_type(k->node->carry[i]) : "BLOB");
     }
     text_add(out, ")");
 }
 
 static int find_set(struct sqlite_store *q, int set, struct rows *ret, struct err *e)
 {
-    AUTO(finalize_p) sqlite3_stmt *st = NULL;
-    AUTO(text_release) struct text sql = {0};
-    text_addf(&sql, "SELECT sql FROM temp.sqlite_schema WHERE name = 'lapse_set_%d'", set);
-    return prepare(q, text_str(&sql), &st, e) ? -1 : run(q, st, ret, e);
+    AUTO(stmt_release) struct stmt st = {0};
+    text_addf(&st.sql, "SELECT sql FROM temp.sqlite_schema WHERE name = 'lapse_set_%d'", set);
+    return run_stmt(q, &st, ret, e);
 }
 
-/* Makes an empty table. What a former transaction created may be gone (ROLLBACK takes it along), or have
- * the shape of another plan: so the temporary schema is asked each time. */
-static int prepare_set(struct sqlite_store *q, int set, const struct text *shape, struct err *e)
+/* What a former transaction created may be gone (ROLLBACK takes it along), or have the shape of another plan:
+ * so the temporary schema is asked each time. */
+static int prepare_set(struct sqlite_store *q, int set, const struct text *table, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
     if (find_set(q, set, &found, e))
         return -1;
-    AUTO(text_release) struct text sql = {0};
-    bool same = found.n_rows && strcmp(found.cells[0].text, text_str(shape)) == 0;
-    text_addf(&sql, "%s temp.lapse_set_%d", same ? "DELETE FROM" : "DROP TABLE IF EXISTS", set);
-    if (run_text(q, text_str(&sql), e))
-        return -1;
-    if (same)
+    const char *there = found.n_rows ? strstr(found.cells[0].text, "lapse_set_") : NULL;
+    if (there && strcmp(there, text_str(table)) == 0)
         return 0;
-    text_clear(&sql);
-    text_addf(&sql, "CREATE TEMP TABLE %s", text_str(shape) + strlen("CREATE TABLE "));
-    return run_text(q, text_str(&sql), e);
-}
-
-static int fill_set(struct sqlite_store *q, int set, const struct rows *rows, struct err *e)
-{
-    AUTO(text_release) struct text sql = {0};
-    text_addf(&sql, "INSERT INTO temp.lapse_set_%d VALUES (", set);
-    for (size_t i = 0; i < rows->n_columns; i++)
-        text_addf(&sql, "%s?%zu", i ? ", " : "", i + 1);
-    text_add(&sql, ")");
-    AUTO(finalize_p) sqlite3_stmt *st = NULL;
-    if (prepare(q, text_str(&sql), &st, e))
-        return -1;
-    for (size_t r = 0; r < rows->n_rows; r++) {
-        for (size_t i = 0; i < rows->n_columns; i++)
-            if (bind_value(st, (int)i + 1, &rows->cells[r * rows->n_columns + i]) != SQLITE_OK)
-                return fail(q, e);
-        if (run(q, st, NULL, e))
-            return -1;
-        sqlite3_reset(st);
-    }
-    return 0;
+    AUTO(text_release) struct text drop = {0}, create = {0};
+    text_addf(&drop, "DROP TABLE IF EXISTS temp.lapse_set_%d", set);
+    text_addf(&create, "CREATE VIRTUAL TABLE temp.%s", text_str(table));
+    return run_text(q, text_str(&drop), e) ? -1 : run_text(q, text_str(&create), e);
 }
 
 static int load_set(struct sql_store *s, int set, struct err *e)
 {
     struct sqlite_store *q = of_sql(s);
     const struct keyset *k = &s->sets[set];
-    AUTO(text_release) struct text shape = {0};
-    write_set_table(k, set, &shape);
-    if (still_open(q, e) || prepare_set(q, set, &shape, e) || fill_set(q, set, &k->rows, e))
-        return err_wrap(e, "key set %d", set);
-    return 0;
+    AUTO(text_release) struct text table = {0};
+    if (!k->rows.n_columns) /* of which nothing is known, and nothing is read */
+        return 0;
+    write_set_table(k, set, &table);
+    return prepare_set(q, set, &table, e) ? err_wrap(e, "key set %d", set) : 0;
 }
 
 /* --- transactions ------------------------------------------------------------------------------- */
@@ -511,6 +754,53 @@ static int begin_read(struct sql_store *s, int64_t statement_timeout_us, struct 
     return begin(q, "BEGIN", statement_timeout_us, e);
 }
 
+/* Whether the next commit may go without being synced: in WAL such a commit is whole or, after a power
+ * failure, not there at all, and what slices did is then found and done again. */
+static bool may_be_lax(const struct sqlite_store *q)
+{
+    return q->sql.repeatable && q->logs_ahead && when_monotonic_us() - q->synced_us < UNSYNCED_MOST_US;
+}
+
+static int look_at_journal(struct sqlite_store *q, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    AUTO(stmt_release) struct stmt st = {0};
+    if (q->logs_ahead) /* which nobody can end while we are here */
+        return 0;
+    text_add(&st.sql, "PRAGMA main.journal_mode");
+    if (run_stmt(q, &st, &found, e))
+        return -1;
+    q->logs_ahead = found.n_rows && strcmp(rows_at(&found, 0)->text, "wal") == 0;
+    return 0;
+}
+
+static int choose_sync(struct sqlite_store *q, struct err *e)
+{
+    if (q->sql.repeatable && look_at_journal(q, e))
+        return -1;
+    bool lax = may_be_lax(q);
+    if (lax != q->lax &&
+        run_text(q, lax ? "PRAGMA main.synchronous = NORMAL" : "PRAGMA main.synchronous = FULL", e))
+        return -1;
+    q->lax = lax;
+    return 0;
+}
+
+/* The log, that is: what was moved from it into the file was synced then. */
+static int sync_log(struct store *s, struct err *e)
+{
+    struct sqlite_store *q = of_store(s);
+    sqlite3_file *log = NULL;
+    if (!q->db || !q->lax)
+        return 0;
+    sqlite3_file_control(q->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log && log->pMethods && log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+        return err_set(e, ERR_DATABASE, "sqlite: the log of %s could not be synced: %s", q->path,
+                       strerror(sqlite3_system_errno(q->db)));
+    q->synced_us = when_monotonic_us();
+    return 0;
+}
+
 static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
                        struct err *e)
 {
@@ -519,6 +809,8 @@ static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t sta
         return err_set(e, ERR_DATABASE, "sqlite: %s can only be read, not written", q->path);
     if (q->db)
         q->lock_timeout_us = lock_timeout_us;
+    if (still_open(q, e) || choose_sync(q, e))
+        return -1;
     return begin(q, "BEGIN IMMEDIATE", statement_timeout_us, e);
 }
 
@@ -560,6 +852,7 @@ static int commit(struct sql_store *s, struct err *e)
     if (still_open(q, e) || run_text(q, "COMMIT", e))
         return -1;
     q->in_transaction = q->marked = false;
+    q->synced_us = q->lax ? q->synced_us : when_monotonic_us();
     return 0;
 }
 
@@ -638,23 +931,27 @@ static int set_up(struct sqlite_store *q, struct err *e)
     sqlite3_progress_handler(q->db, STEPS_BETWEEN_LOOKS, out_of_time, q);
     if (foreign_keys_on(q, e) || run_text(q, "PRAGMA temp_store = MEMORY", e))
         return -1;
-    if (add_functions(q) != SQLITE_OK)
+    if (add_functions(q) != SQLITE_OK ||
+        sqlite3_create_module_v2(q->db, "lapse_set", &set_module, q, NULL) != SQLITE_OK)
         return fail(q, e);
     return run_text(q, "SELECT count(*) FROM sqlite_schema", e); /* reads the file for the first time */
 }
 
 static void disconnect(struct sqlite_store *q)
 {
+    for (size_t i = 0; i < STATEMENTS_KEPT; i++)
+        forget_statement(&q->kept[i]);
     sqlite3_close_v2(q->db);
     q->db = NULL;
-    q->in_transaction = q->marked = false;
+    q->in_transaction = q->marked = q->lax = q->logs_ahead = false;
 }
 
 static int connect(struct sqlite_store *q, struct err *e)
 {
     if (look_at_file(q->path, e))
         return -1;
-    int flags = q->reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    /* A store is used by one thread at a time: SQLite need not lock at every call. */
+    int flags = SQLITE_OPEN_NOMUTEX | (q->reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
     if (sqlite3_open_v2(q->path, &q->db, flags, NULL) != SQLITE_OK) {
         int error = q->db ? sqlite3_system_errno(q->db) : ENOMEM;
         unreachable(q->path, error ? strerror(error) : sqlite3_errmsg(q->db), e);
@@ -741,10 +1038,27 @@ static int schema_stamp(struct store *s, int64_t *ret, struct err *e)
     return 0;
 }
 
+/* Another number after any commit of another connection, and one that grows; commits of this one do not
+ * count. There are no replicas, and nobody but a writer is kept waiting. */
+static int pressure(struct store *s, struct pressure *ret, struct err *e)
+{
+    struct sqlite_store *q = of_store(s);
+    AUTO(finalize_p) sqlite3_stmt *st = NULL;
+    AUTO(rows_release) struct rows found = {0};
+    q->statement_timeout_us = 0;
+    if (still_open(q, e) || prepare(q, "PRAGMA main.data_version", &st, e) || run(q, st, &found, e))
+        return -1;
+    *ret = (struct pressure){.one_writer = true,
+                             .no_lag = "SQLite has no replicas",
+                             .others = found.n_rows ? rows_at(&found, 0)->integer : -1};
+    return 0;
+}
+
 static const struct engine engine = {
     .dialect = &dialect_sqlite,
     .query = query,
     .execute = execute,
+    .each = each,
     .load_set = load_set,
     .begin_read = begin_read,
     .begin_write = begin_write,
@@ -754,6 +1068,7 @@ static const struct engine engine = {
     .commit = commit,
     .rollback = rollback,
     .accepts = accepts,
+    .served = served,
 };
 
 const struct store_ops store_sqlite = {
@@ -764,6 +1079,8 @@ const struct store_ops store_sqlite = {
     .now = now,
     .inspect = sqlite_inspect,
     .schema_stamp = schema_stamp,
+    .sync = sync_log,
     .list_tables = sqlite_list_tables,
+    .pressure = pressure,
     SQLSTORE_VERBS,
 };

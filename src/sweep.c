@@ -20,48 +20,12 @@
  *
  * Where a bound examines many rows to find few, one reading finds the rows for many slices (the finds); each
  * slice takes the next of them, locks those that are still there and judges them again. */
-#include "sweep.h"
+#include "sweep_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "retry.h"
-
-enum {
-    TRIES = 8,            /* of one transaction before it is split */
-    TRIES_SPLIT = 2,      /* … once it is being split */
-    LOCKED_MOST = 5,      /* rows in a row that a lock kept: then it is no row's lock, but the table's */
-    LEFT_MOST = 1000,     /* how far rows that stayed are counted */
-    LOOKS_AFTER_LOSS = 4, /* at rows that the session of a broken connection may still hold */
-};
-static const int64_t LOOK_FOR_OWN_US = US_PER_S;
-
-struct run {
-    struct store *store;
-    const struct plan *plan;
-    const struct sweep_options *options;
-    struct outcome *out;
-    struct cursor cursor;
-    struct rows finds;      /* plans that examine: what the last reading found … */
-    size_t taken;           /* … how many of it were had */
-    size_t trying;          /* … and how many are in the current slice */
-    bool last_finds;        /* … and there is nothing beyond */
-    int64_t missed;         /* finds that could not be locked or had changed */
-    int64_t most;           /* rows of the next slice */
-    int64_t batch;          /* rows a slice may have */
-    int tries;              /* failed tries of the current transaction */
-    int locked;             /* rows skipped for a lock since one last went */
-    bool lost;              /* a connection broke */
-    struct fuse fuse;       /* policies with limits */
-    int64_t most_gone;      /* rows of its own table that the run may delete */
-    int64_t looked_for_own; /* when lapse's own tables were last looked for */
-    int64_t started, batch_started;
-    bool said_begins;
-    bool turned;             /* a batch went by, with or without rows */
-    enum err_kind used_up;   /* ERR_BUDGET, ERR_WINDOW: no further batch */
-    const char *used_up_why; /* "budget.rows" */
-    bool finished;
-};
 
 const char *outcome_name(enum outcome_kind k)
 {
@@ -82,7 +46,7 @@ void outcome_init(struct outcome *o, const struct plan *p)
     o->detached = mem_alloc(p->n_detach_slots * sizeof(*o->detached));
 }
 
-static void drop_skipped(struct outcome *o, size_t from)
+void run_drop_skipped(struct outcome *o, size_t from)
 {
     for (size_t i = from; i < o->n_skipped; i++) {
         free(o->skipped[i].key);
@@ -93,309 +57,16 @@ static void drop_skipped(struct outcome *o, size_t from)
 
 void outcome_release(struct outcome *o)
 {
-    drop_skipped(o, 0);
+    run_drop_skipped(o, 0);
     free(o->skipped);
+    for (size_t i = 0; i < o->n_partitions; i++) {
+        free(o->partitions[i].name);
+        free(o->partitions[i].why);
+    }
+    free(o->partitions);
     free(o->gone);
     free(o->detached);
     *o = (struct outcome){0};
-}
-
-/* --- ending ------------------------------------------------------------------------------------------- */
-
-static bool asked_to_stop(const struct run *r)
-{
-    return r->options->stop && r->options->stop(r->options->context);
-}
-
-static void end(struct run *r, enum outcome_kind kind, const struct err *e)
-{
-    r->out->kind = kind;
-    if (e)
-        r->out->err = *e;
-    r->finished = true;
-}
-
-static void stop(struct run *r)
-{
-    struct err e = ERR_INIT;
-    err_set(&e, ERR_STOPPED, "stopped when asked to");
-    end(r, OUTCOME_STOPPED, &e);
-}
-
-/* --- pauses and connections ------------------------------------------------------------------------------
- */
-
-static struct patience patience_of(const struct run *r)
-{
-    return (struct patience){r->options->stop, r->options->context};
-}
-
-static void wait_for(const struct run *r, int tries)
-{
-    struct patience p = patience_of(r);
-    retry_wait_us(&p, retry_pause_us(tries));
-}
-
-static bool reconnected(struct run *r, struct err *e)
-{
-    struct patience p = patience_of(r);
-    if (!retry_reconnect(r->store, &p, e))
-        return false;
-    r->out->retries++;
-    r->lost = true;
-    return true;
-}
-
-/* --- rows that cannot go
- * ------------------------------------------------------------------------------------ */
-
-static const char *skip_reason(enum err_kind k)
-{
-    return k == ERR_REFUSED ? "refused" : k == ERR_TIMEOUT ? "timeout" : "locked";
-}
-
-/* Past the rows of this slice. */
-static void move_on(struct run *r, const struct slice *s)
-{
-    cursor_copy(&r->cursor, &s->end);
-    r->taken += r->trying;
-    r->missed += r->trying ? (int64_t)r->trying - s->picked : 0;
-    r->trying = 0;
-}
-
-static void skip_row(struct run *r, const struct slice *s, const struct err *e)
-{
-    struct outcome *o = r->out;
-    const char *key = s->key ? s->key : "?";
-    move_on(r, s);
-    r->tries = 0;
-    o->skipped = mem_grow(o->skipped, o->n_skipped + 1, sizeof(*o->skipped));
-    o->skipped[o->n_skipped++] =
-        (struct skipped_row){mem_strdup(key), skip_reason(e->kind), mem_strdup(e->text)};
-    r->locked = e->kind == ERR_BUSY || e->kind == ERR_CONFLICT ? r->locked + 1 : 0;
-    struct err many = *e;
-    if (r->locked >= LOCKED_MOST) {
-        err_wrap(&many, "gave up after %d rows one after the other were locked", LOCKED_MOST);
-        end(r, OUTCOME_FAILED, &many);
-    }
-    if (o->n_skipped < SKIPPED_MOST)
-        return;
-    err_wrap(&many, "gave up after %d rows that could not be deleted; the last", SKIPPED_MOST);
-    end(r, OUTCOME_FAILED, &many);
-}
-
-/* Half of what was tried; a row that was alone is skipped. Nothing picked: not a row's fault, the policy
- * fails. */
-static void split_or_skip(struct run *r, const struct slice *s, const struct err *e)
-{
-    r->tries = 0;
-    if (s->picked > 1)
-        r->most = s->picked / 2;
-    else if (s->picked == 1)
-        skip_row(r, s, e);
-    else
-        end(r, OUTCOME_FAILED, e);
-}
-
-static bool try_again(struct run *r)
-{
-    int most = r->most < r->batch ? TRIES_SPLIT : TRIES;
-    if (++r->tries > most)
-        return false;
-    r->out->retries++;
-    wait_for(r, r->tries);
-    return true;
-}
-
-/* --- brakes and fuses ------------------------------------------------------------------------------------
- */
-
-/* -1 with ERR_PAUSED: a brake is on. Asked in every batch, so that one that is set now works now. */
-static int no_brake(struct run *r, struct err *e)
-{
-    AUTO(brakes_release) struct brakes brakes = {0};
-    if (!r->store->own.version)
-        return 0;
-    if (r->store->ops->own->brakes(r->store, &brakes, e) < 0)
-        return -1;
-    const struct brake *on = brakes_on(&brakes, r->plan->policy->name, r->plan->policy->scheduler);
-    if (!on)
-        return 0;
-    AUTO(text_release) struct text words = {0};
-    brake_words(on, &words);
-    return err_set(e, ERR_PAUSED, "%s", text_str(&words));
-}
-
-/* Tables that were installed since the run began hold brakes too; looked for now and then, between
- * transactions. */
-static int look_for_own(struct run *r, struct err *e)
-{
-    int64_t now = when_monotonic_us();
-    if (r->store->own.version || now - r->looked_for_own < LOOK_FOR_OWN_US)
-        return 0;
-    r->looked_for_own = now;
-    return r->store->ops->own->look(r->store, e);
-}
-
-/* --- the lease ------------------------------------------------------------------------------------------ */
-
-static int lease_refused(struct err *e)
-{
-    if (e->kind != ERR_LEASE)
-        return -1;
-    struct err why = *e;
-    return err_set(e, ERR_LEASE, "%s; what was not committed was rolled back", why.text);
-}
-
-/* Nothing but COMMIT may follow. */
-static int pass_fence(struct run *r, struct err *e)
-{
-    struct lease *l = r->options->lease;
-    return !l || lease_fence(l, e) == 0 ? 0 : lease_refused(e);
-}
-
-/* After a batch that committed nothing, and so renewed nothing. */
-static int keep_lease(struct run *r, struct err *e)
-{
-    struct lease *l = r->options->lease;
-    return !l || lease_keep(l, e) == 0 ? 0 : lease_refused(e);
-}
-
-/* --- limits --------------------------------------------------------------------------------------------- */
-
-/* Rows that may be gone after a commit without an answer count as gone. */
-static int64_t gone_before(const struct run *r)
-{
-    return r->out->gone[r->plan->root.slot] + r->out->unknown;
-}
-
-/* -1 with ERR_FUSE: with these rows the run would pass its limit. */
-static int within_limits(const struct run *r, int64_t rows, struct err *e)
-{
-    if (gone_before(r) + rows <= r->most_gone)
-        return 0;
-    return err_set(
-        e, ERR_FUSE,
-        "the fuse tripped in mid-course: the run would have passed %lld rows, the most that its limits "
-        "allow; that batch was rolled back, and nothing more is deleted until 'lapse ack %s'",
-        (long long)r->most_gone, r->plan->policy->name);
-}
-
-/* --- the budget ----------------------------------------------------------------------------------------- */
-
-/* Rows that may still go; `open`: rows that went in the open transaction. */
-static int64_t rows_in_budget(const struct run *r, int64_t open)
-{
-    int64_t most = r->options->budget_rows;
-    return most > 0 ? most - gone_before(r) - open : INT64_MAX;
-}
-
-static void use_up(struct run *r, enum err_kind kind, const char *why)
-{
-    r->used_up = kind;
-    r->used_up_why = why;
-}
-
-/* Whether no further slice may begin. Something is always tried first: a budget of time that is shorter than
- * one batch must not keep everything for ever. */
-static bool used_up(struct run *r, int64_t open)
-{
-    const struct sweep_options *o = r->options;
-    if (rows_in_budget(r, open) <= 0)
-        use_up(r, ERR_BUDGET, "budget.rows");
-    else if (o->budget_batches > 0 && r->out->batches >= o->budget_batches)
-        use_up(r, ERR_BUDGET, "budget.batches");
-    else if (o->budget_us > 0 && r->turned && when_monotonic_us() - r->started >= o->budget_us)
-        use_up(r, ERR_BUDGET, "budget.time");
-    else if (o->until && when_now() >= o->until)
-        use_up(r, ERR_WINDOW, "window");
-    return r->used_up != ERR_NONE;
-}
-
-/* -1 with ERR_BUDGET: rows below the picked ones, in the same table, would pass the budget. */
-static int within_budget(const struct run *r, const struct slice *s, int64_t open, struct err *e)
-{
-    int64_t rows = s->gone[r->plan->root.slot];
-    if (rows <= rows_in_budget(r, open))
-        return 0;
-    return err_set(e, ERR_BUDGET, "%lld rows of the policy's own table go together, and budget.rows is %lld",
-                   (long long)rows, (long long)r->options->budget_rows);
-}
-
-/* What does not fit goes in parts, or in the next run; a row that would not fit into any is skipped. */
-static void cut_to_budget(struct run *r, const struct slice *s, const struct err *e)
-{
-    if (s->picked > 1)
-        r->most = s->picked / 2;
-    else if (s->gone[r->plan->root.slot] > r->options->budget_rows)
-        skip_row(r, s, e);
-    else
-        use_up(r, ERR_BUDGET, "budget.rows");
-}
-
-/* In a transaction of its own: what tripped it is rolled back. */
-static void trip(struct run *r, const struct slice *s, const struct err *e)
-{
-    struct err why = ERR_INIT;
-    int64_t rows = s->gone ? gone_before(r) + s->gone[r->plan->root.slot] : r->fuse.due;
-    for (int tries = 0; fuse_trip(r->store, r->plan, &r->fuse, rows, &why) < 0; tries++) {
-        if (retry_is_lost(&why) && tries < TRIES && reconnected(r, &why))
-            continue;
-        err_wrap(&why, "the fuse tripped, but that could not be kept for the next run");
-        end(r, OUTCOME_FAILED, &why);
-        return;
-    }
-    end(r, OUTCOME_FUSE, e);
-}
-
-/* A database that is there each time, and breaks the connection each time, is reached: it is what this policy
- * asks of it that it does not bear. */
-static void recover_connection(struct run *r, struct err *e)
-{
-    if (!reconnected(r, e)) {
-        if (!asked_to_stop(r))
-            end(r, OUTCOME_FAILED, e);
-    } else if (++r->tries > TRIES) {
-        e->kind = ERR_DATABASE;
-        err_wrap(e, "gave up after the connection broke %d times one after the other", r->tries);
-        end(r, OUTCOME_FAILED, e);
-    }
-}
-
-static void recover(struct run *r, const struct slice *s, struct err *e)
-{
-    switch (e->kind) {
-    case ERR_CONFLICT:
-    case ERR_BUSY:
-        if (!try_again(r))
-            split_or_skip(r, s, e);
-        break;
-    case ERR_REFUSED:
-    case ERR_TIMEOUT:
-        split_or_skip(r, s, e);
-        break;
-    case ERR_BUDGET:
-        cut_to_budget(r, s, e);
-        break;
-    case ERR_PAUSED:
-        end(r, OUTCOME_PAUSED, e);
-        break;
-    case ERR_STOPPED: /* interrupted */
-        end(r, OUTCOME_STOPPED, e);
-        break;
-    case ERR_FUSE:
-        trip(r, s, e);
-        break;
-    case ERR_COMMIT_UNKNOWN:
-    case ERR_LOST:
-        recover_connection(r, e);
-        break;
-    default:
-        end(r, OUTCOME_FAILED, e);
-        break;
-    }
-    if (!r->finished && asked_to_stop(r))
-        stop(r);
 }
 
 /* --- slices
@@ -417,8 +88,10 @@ static void grow_back(struct run *r)
     r->tries = 0;
 }
 
-static void report_progress(struct run *r, const struct slice *committed)
+/* One connection at a time. */
+void run_report_progress(struct run *r, const struct slice *committed)
 {
+    team_lock(r);
     int64_t now = when_monotonic_us();
     r->out->duration_us = now - r->started;
     r->out->batch_us = now - r->batch_started;
@@ -426,9 +99,10 @@ static void report_progress(struct run *r, const struct slice *committed)
     if (r->options->progress)
         r->options->progress(r->options->context, r->plan, r->out);
     r->out->batch_gone = NULL;
+    team_unlock(r);
 }
 
-static void say_begins(struct run *r)
+void run_say_begins(struct run *r)
 {
     if (r->options->begins && !r->said_begins)
         r->options->begins(r->options->context, r->plan);
@@ -443,15 +117,16 @@ static int look_around(struct run *r, struct err *e)
         return 1;
     if (r->last_finds)
         return 0;
+    const struct stretch in = {.after = &r->cursor};
     rows_release(&r->finds);
     r->taken = 0;
-    if (r->store->ops->scout(r->store, r->plan, &r->cursor, SCOUT_MOST, &r->finds, e) < 0)
+    if (r->store->ops->scout(r->store, r->plan, &in, SCOUT_MOST, &r->finds, e) < 0)
         return -1;
     r->last_finds = r->finds.n_rows < SCOUT_MOST;
     return r->finds.n_rows > 0;
 }
 
-static void forget_finds(struct run *r)
+void run_forget_finds(struct run *r)
 {
     rows_release(&r->finds);
     r->taken = r->trying = 0;
@@ -459,13 +134,25 @@ static void forget_finds(struct run *r)
     r->missed = 0;
 }
 
+/* What the policy, a split, the pace and the budget leave of a batch. */
+static int64_t most_rows(const struct run *r, int64_t open)
+{
+    int64_t budget = run_rows_in_budget(r, open), pace = run_pace_rows(r);
+    int64_t most = r->most < pace ? r->most : pace;
+    return most < budget ? most : budget;
+}
+
 /* The next slice: of the finds, or from the cursor on. */
 static int take(struct run *r, int64_t open, struct slice *s, struct err *e)
 {
     const struct store_ops *ops = r->store->ops;
-    int64_t budget = rows_in_budget(r, open), most = r->most < budget ? r->most : budget;
+    const struct stretch in = {&r->cursor, &r->upto};
+    int64_t most = most_rows(r, open);
+    s->split_most = run_split_most(r);
+    if (r->source != FROM_CURSOR)
+        return run_take_put_off(r, most, s, e);
     if (!r->plan->examines)
-        return ops->slice(r->store, r->plan, &r->cursor, most, s, e);
+        return ops->slice(r->store, r->plan, &in, most, s, e);
     size_t left = r->finds.n_rows - r->taken;
     r->trying = left < (size_t)most ? left : (size_t)most;
     struct rows next = r->finds;
@@ -474,56 +161,109 @@ static int take(struct run *r, int64_t open, struct slice *s, struct err *e)
     return ops->slice_of(r->store, r->plan, &next, s, e);
 }
 
+void run_turned(struct run *r)
+{
+    team_lock(r);
+    r->team->turned = true;
+    team_unlock(r);
+}
+
+/* The time that counts is what others may have to wait for: from here to the commit. */
+static int begin(struct run *r, struct err *e)
+{
+    if (r->store->ops->begin(r->store, r->plan, e) < 0)
+        return -1;
+    r->begun = when_monotonic_us();
+    return 0;
+}
+
 /* One slice in a transaction of its own. ret_more: there may be another. */
 static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err *e)
 {
     const struct store_ops *ops = r->store->ops;
-    int found = look_for_own(r, e) < 0 ? -1 : look_around(r, e);
+    int found = run_look_for_own(r, e) < 0 ? -1 : r->source != FROM_CURSOR ? 1 : look_around(r, e);
     *ret_more = found > 0;
     if (found <= 0)
         return found;
-    say_begins(r);
-    if (ops->begin(r->store, r->plan, e) < 0 || no_brake(r, e) < 0 || take(r, 0, s, e) < 0 ||
-        within_budget(r, s, 0, e) < 0 || within_limits(r, s->gone[r->plan->root.slot], e) < 0 ||
-        (s->picked && (pass_fence(r, e) < 0 || ops->commit(r->store, e) < 0))) {
-        if (e->kind == ERR_COMMIT_UNKNOWN)
-            r->out->unknown += s->gone[r->plan->root.slot];
+    run_say_begins(r);
+    int64_t asked = most_rows(r, 0);
+    if (begin(r, e) < 0 || run_no_brake(r, e) < 0 || take(r, 0, s, e) < 0 ||
+        run_within_budget(r, s, 0, e) < 0 ||
+        run_within_limits(r, s->gone[r->plan->root.slot] + s->stays, e) < 0 ||
+        (s->picked && (run_pass_fence(r, e) < 0 || ops->commit(r->store, e) < 0))) {
+        run_settle(r, NULL, e->kind == ERR_COMMIT_UNKNOWN ? s : NULL);
         ops->rollback(r->store);
         return -1;
     }
-    *ret_more = s->picked || r->plan->examines;
-    r->turned = true;
+    *ret_more = s->picked || r->plan->examines || r->source != FROM_CURSOR;
+    run_turned(r);
     if (!s->picked) {
         ops->rollback(r->store);
-        move_on(r, s);
-        return keep_lease(r, e);
+        run_move_on(r, s);
+        return run_keep_lease(r, e);
     }
-    add_counts(r->plan, r->out->gone, r->out->detached, s);
-    move_on(r, s);
-    r->out->batches++;
+    run_settle(r, s, NULL);
+    if (!s->stays)
+        run_move_on(r, s);
+    *ret_more =
+        r->source != FROM_CURSOR || r->plan->examines || !r->upto.set || !cursor_same(&r->cursor, &r->upto);
     grow_back(r);
+    run_note_put_off(r, s);
+    run_tell_pace(r, s, r->upto.set ? s->picked : asked); /* the end of a part is not the end of the rows */
     return 0;
 }
 
-static void pass_in_batches(struct run *r)
+/* false: there is no other in this part. */
+static bool next_batch(struct run *r)
 {
-    while (!r->finished && !used_up(r, 0)) {
-        if (asked_to_stop(r)) {
-            stop(r);
-            return;
-        }
-        r->batch_started = when_monotonic_us();
-        AUTO(slice_release) struct slice s;
-        struct err e = ERR_INIT;
-        bool more;
-        slice_init(&s, r->plan);
-        if (batch_once(r, &s, &more, &e) < 0)
-            recover(r, &s, &e);
-        else if (!more)
-            return;
-        else if (s.picked)
-            report_progress(r, &s);
+    AUTO(slice_release) struct slice s;
+    struct err e = ERR_INIT;
+    bool more = true;
+    r->batch_started = when_monotonic_us();
+    slice_init(&s, r->plan);
+    if (batch_once(r, &s, &more, &e) < 0) {
+        run_settle(r, NULL, NULL);
+        run_recover(r, &s, &e);
+        return !r->finished;
     }
+    if (s.picked)
+        run_report_progress(r, &s);
+    return more;
+}
+
+/* Before each transaction; true: what it may do is set aside. */
+static bool may_go_on(struct run *r)
+{
+    if (r->finished || run_used_up(r, 0))
+        return false;
+    run_keep_pace(r);
+    if (r->finished || !run_claim(r))
+        return false;
+    if (run_asked_to_stop(r))
+        run_stop(r);
+    return !r->finished;
+}
+
+static void walk(struct run *r)
+{
+    while (run_choose_source(r) && may_go_on(r)) {
+        r->walked |= !next_batch(r);
+        run_settle(r, NULL, NULL);
+    }
+    run_settle(r, NULL, NULL);
+}
+
+void run_pass_in_batches(struct run *r)
+{
+    r->walked = false;
+    walk(r);
+}
+
+void run_work_off(struct run *r)
+{
+    r->walked = r->heavy_now = true;
+    walk(r);
+    r->heavy_now = false;
 }
 
 /* All slices in one transaction; a slice that is refused is undone alone. -1: the transaction as a whole
@@ -535,31 +275,33 @@ static int slices_of_all(struct run *r, struct slice *all, struct err *e)
     while (!r->finished) {
         AUTO(slice_release) struct slice s;
         slice_init(&s, r->plan);
-        int found = used_up(r, *open) ? 0 : look_around(r, e);
+        int found = run_used_up(r, *open) ? 0 : look_around(r, e);
         if (found <= 0)
             return found;
-        if (no_brake(r, e) < 0 || ops->mark(r->store, e) < 0)
+        if (run_no_brake(r, e) < 0 || ops->mark(r->store, e) < 0)
             return -1;
-        if (take(r, *open, &s, e) == 0 && within_budget(r, &s, *open, e) == 0) {
+        if (take(r, *open, &s, e) == 0 && run_within_budget(r, &s, *open, e) == 0) {
             if (!s.picked && !r->plan->examines)
                 return 0;
             add_counts(r->plan, all->gone, all->detached, &s);
-            if (within_limits(r, *open, e) < 0)
+            if (run_within_limits(r, *open, e) < 0)
                 return -1;
-            move_on(r, &s);
+            run_move_on(r, &s);
             grow_back(r);
-            r->turned = true;
+            run_turned(r);
             continue;
         }
         if (e->kind != ERR_REFUSED && e->kind != ERR_TIMEOUT && e->kind != ERR_BUDGET)
             return -1;
-        struct err ignored = ERR_INIT;
-        if (ops->undo(r->store, &ignored) < 0)
+        struct err why = ERR_INIT;
+        if (ops->undo(r->store, &why) < 0) { /* then the whole transaction is undone, or lost */
+            *e = why.kind == ERR_CONFLICT || retry_is_lost(&why) ? why : *e;
             return -1;
+        }
         if (e->kind == ERR_BUDGET)
-            cut_to_budget(r, &s, e);
+            run_cut_to_budget(r, &s, e);
         else
-            split_or_skip(r, &s, e);
+            run_split_or_skip(r, &s, e);
     }
     return -1; /* gave up: r says why */
 }
@@ -567,49 +309,46 @@ static int slices_of_all(struct run *r, struct slice *all, struct err *e)
 static void all_in_one(struct run *r)
 {
     const struct store_ops *ops = r->store->ops;
-    for (int tries = 0; !r->finished && !used_up(r, 0);) {
-        if (asked_to_stop(r)) {
-            stop(r);
-            return;
-        }
+    for (int tries = 0; may_go_on(r);) {
         r->batch_started = when_monotonic_us();
         AUTO(slice_release) struct slice all;
         struct err e = ERR_INIT;
         size_t skipped = r->out->n_skipped;
         slice_init(&all, r->plan);
         cursor_release(&r->cursor);
-        forget_finds(r);
+        run_forget_finds(r);
         r->most = r->batch;
-        say_begins(r);
+        run_say_begins(r);
         if (ops->begin(r->store, r->plan, &e) == 0 && slices_of_all(r, &all, &e) == 0 &&
-            pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
-            add_counts(r->plan, r->out->gone, r->out->detached, &all);
-            r->out->batches++;
-            report_progress(r, &all);
+            run_pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
+            run_settle(r, &all, NULL);
+            run_report_progress(r, &all);
             return;
         }
         ops->rollback(r->store);
+        run_settle(r, NULL, e.kind == ERR_COMMIT_UNKNOWN ? &all : NULL);
         if (r->finished)
             return;
-        if (e.kind == ERR_COMMIT_UNKNOWN)
-            r->out->unknown += all.gone[r->plan->root.slot];
-        r->used_up = ERR_NONE; /* by rows that did not go */
-        drop_skipped(r->out, skipped);
+        r->team->used_up = ERR_NONE; /* by rows that did not go */
+        r->needs = 0;
+        run_drop_skipped(r->out, skipped);
         r->tries = tries++; /* slices inside reset it; here it counts whole transactions */
-        recover(r, &all, &e);
+        run_recover(r, &all, &e);
     }
 }
 
 static void pass(struct run *r)
 {
     cursor_release(&r->cursor);
-    forget_finds(r);
+    run_forget_finds(r);
+    run_forget_put_off(r);
     r->most = r->batch;
     r->tries = 0;
+    r->needs = 0;
     if (r->plan->policy->batch == BATCH_ALL)
         all_in_one(r);
     else
-        pass_in_batches(r);
+        team_pass(r);
 }
 
 /* --- reading around it
@@ -623,7 +362,7 @@ static bool anything_due(struct run *r)
         struct err e = ERR_INIT;
         if (r->store->ops->probe(r->store, r->plan, &due, &e) == 0)
             return due;
-        recover(r, &none, &e);
+        run_recover(r, &none, &e);
     }
     return false;
 }
@@ -647,12 +386,24 @@ static int64_t rows_left(struct run *r)
 static void look_again(struct run *r)
 {
     int most = r->lost ? LOOKS_AFTER_LOSS : 1;
-    for (int i = 0; i < most && !r->finished && !r->used_up && rows_left(r) > 0; i++) {
+    for (int i = 0; i < most && !r->finished && !r->team->used_up && rows_left(r) > 0; i++) {
         if (r->lost)
-            wait_for(r, i + 3);
-        drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
+            run_wait_for(r, i + 3);
+        run_drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
         pass(r);
     }
+}
+
+/* What was skipped because others were at it may be gone by now: then there is nothing to be said of it. */
+static void forget_what_went(struct run *r)
+{
+    struct err e = ERR_INIT;
+    int64_t left = 0;
+    for (size_t i = 0; i < r->out->n_skipped; i++)
+        if (strcmp(r->out->skipped[i].reason, "locked") != 0)
+            return;
+    if (r->out->n_skipped && r->store->ops->remaining(r->store, r->plan, 1, &left, &e) == 0 && !left)
+        run_drop_skipped(r->out, 0);
 }
 
 /* Whether rows are still due beside those that were skipped. */
@@ -666,7 +417,7 @@ static bool more_is_due(struct run *r)
         struct err e = ERR_INIT;
         if (r->store->ops->remaining(r->store, r->plan, skipped + 1, &n, &e) == 0)
             return n > skipped;
-        recover(r, &none, &e);
+        run_recover(r, &none, &e);
     }
     return false;
 }
@@ -674,20 +425,20 @@ static bool more_is_due(struct run *r)
 static void say_used_up(struct run *r)
 {
     struct err e = ERR_INIT;
-    if (r->finished || !r->used_up || !more_is_due(r))
+    if (r->finished || !r->team->used_up || !more_is_due(r))
         return;
-    if (r->used_up == ERR_WINDOW)
+    if (r->team->used_up == ERR_WINDOW)
         err_set(&e, ERR_WINDOW, "the window closed, and rows are still due");
     else
-        err_set(&e, ERR_BUDGET, "%s is used up, and rows are still due", r->used_up_why);
-    end(r, r->used_up == ERR_WINDOW ? OUTCOME_WINDOW : OUTCOME_BUDGET, &e);
+        err_set(&e, ERR_BUDGET, "%s is used up, and rows are still due", r->team->used_up_why);
+    run_end(r, r->team->used_up == ERR_WINDOW ? OUTCOME_WINDOW : OUTCOME_BUDGET, &e);
 }
 
 /* Brakes and the fuse before anything is deleted. */
 static int judge(struct run *r, struct err *e)
 {
     r->most_gone = INT64_MAX;
-    if (no_brake(r, e) < 0)
+    if (run_no_brake(r, e) < 0)
         return -1;
     if (!r->plan->policy->limits)
         return 0;
@@ -706,13 +457,13 @@ static void say_fuse(struct run *r)
     if (r->fuse.verdict == FUSE_TRIPPED) {
         fuse_words(r->plan, &r->fuse, &words);
         err_set(&e, ERR_FUSE, "%s", text_str(&words));
-        end(r, OUTCOME_FUSE, &e);
+        run_end(r, OUTCOME_FUSE, &e);
     } else if (r->fuse.verdict == FUSE_WOULD_TRIP) {
         err_set(&e, ERR_FUSE,
                 "the fuse tripped: more than %lld row%s would go, the most that its limits allow; nothing is "
                 "deleted until 'lapse ack %s'",
                 (long long)r->fuse.most, r->fuse.most == 1 ? "" : "s", r->plan->policy->name);
-        trip(r, &none, &e);
+        run_trip(r, &none, &e);
     }
 }
 
@@ -726,7 +477,7 @@ static bool may_begin(struct run *r)
             say_fuse(r);
             return !r->finished;
         }
-        recover(r, &none, &e);
+        run_recover(r, &none, &e);
     }
     return false;
 }
@@ -737,7 +488,7 @@ static bool used_ack(const struct run *r)
 {
     if (!r->plan->policy->limits || r->fuse.verdict != FUSE_ACKED)
         return false;
-    return !r->finished || (r->out->kind == OUTCOME_FAILED && gone_before(r) > 0);
+    return !r->finished || (r->out->kind == OUTCOME_FAILED && run_gone_before(r) > 0);
 }
 
 static void settle_fuse(struct run *r)
@@ -746,11 +497,11 @@ static void settle_fuse(struct run *r)
     if (!used_ack(r))
         return;
     for (int tries = 0; fuse_use(r->store, r->plan, &r->fuse, &e) < 0; tries++) {
-        if (retry_is_lost(&e) && tries < TRIES && reconnected(r, &e))
+        if (retry_is_lost(&e) && tries < TRIES && run_reconnected(r, &e))
             continue;
         err_wrap(&e, "rows are gone, but the acknowledged fuse could not be reset");
         if (!r->finished)
-            end(r, OUTCOME_FAILED, &e);
+            run_end(r, OUTCOME_FAILED, &e);
         return;
     }
 }
@@ -766,7 +517,7 @@ static void look_at_source(struct run *r)
     while (!r->finished && p->source_needed) {
         struct err e = ERR_INIT;
         if (r->store->ops->has_value(r->store, p->source, &any, &has, &e) < 0) {
-            recover(r, &none, &e);
+            run_recover(r, &none, &e);
             continue;
         }
         if (!has && !asked) {
@@ -779,34 +530,54 @@ static void look_at_source(struct run *r)
                 "the source %s became empty while the sweep ran: what is left would pass for orphans, and "
                 "stays; see why, or set allow_empty: true",
                 p->source->print);
-            end(r, OUTCOME_FAILED, &e);
+            run_end(r, OUTCOME_FAILED, &e);
         }
         return;
     }
 }
 
+/* What is reported as gone stays gone. */
+static void make_sure(struct run *r)
+{
+    struct err e = ERR_INIT;
+    if (!r->store->ops->sync || !r->out->batches || r->store->ops->sync(r->store, &e) == 0)
+        return;
+    err_wrap(&e, "rows are gone, but a power failure may bring some back");
+    if (!r->finished)
+        run_end(r, OUTCOME_FAILED, &e);
+}
+
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
-    struct run r = {.store = s, .plan = p, .options = o, .out = ret};
+    AUTO(team_release) struct team team;
+    struct run r = {.store = s, .plan = p, .options = o, .out = ret, .team = &team, .lease = o->lease};
+    team_init(&team);
     r.started = r.looked_for_own = started;
+    pacer_init(&team.pacer, p->policy, started);
+    pacer_init(&team.ahead, p->policy, started);
     r.batch = p->policy->batch == BATCH_ALL ? SLICE_ALL : p->policy->batch;
     ret->kind = OUTCOME_DONE;
     bool looks_anyway = p->examines && !p->beyond; /* a probe would examine as much; of ranks it is cheap */
-    bool begun = !asked_to_stop(&r) && may_begin(&r);
+    bool begun = !run_asked_to_stop(&r) && may_begin(&r);
     if (begun && (looks_anyway || anything_due(&r))) {
+        run_partitions(&r);
         pass(&r);
         look_again(&r);
+        forget_what_went(&r);
         say_used_up(&r);
-        if (!r.finished && !r.used_up)
+        if (!r.finished && !team.used_up)
             ret->left = rows_left(&r);
-    } else if (!r.finished && asked_to_stop(&r)) {
-        stop(&r);
+    } else if (!r.finished && run_asked_to_stop(&r)) {
+        run_stop(&r);
     }
     look_at_source(&r);
+    run_end_pace(&r);
     if (begun)
         settle_fuse(&r);
+    make_sure(&r);
     cursor_release(&r.cursor);
-    forget_finds(&r);
+    run_forget_finds(&r);
+    run_forget_put_off(&r);
     ret->duration_us = when_monotonic_us() - started;
 }

@@ -4,6 +4,7 @@
 
 #include "fuse.h"
 #include "lease.h"
+#include "pace.h"
 
 enum { SKIPPED_MOST = 100 }; /* after so many refused rows the policy fails */
 
@@ -25,8 +26,15 @@ const char *outcome_name(enum outcome_kind k);
 
 struct skipped_row {
     char *key;          /* "id=42" */
-    const char *reason; /* "refused", "locked", "timeout" */
+    const char *reason; /* "refused", "locked", "timeout", "too_heavy" */
     char *error;        /* the database's words */
+};
+
+/* A partition that was wholly due. */
+struct partition_outcome {
+    char *name;
+    int64_t rows;
+    char *why; /* NULL: it was dropped with its rows. Else why its rows were left to go one by one */
 };
 
 /* What became of one policy. Counts are of committed transactions only. */
@@ -40,9 +48,21 @@ struct outcome {
     int64_t batches, retries;
     struct skipped_row *skipped;
     size_t n_skipped;
+    struct partition_outcome *partitions;
+    size_t n_partitions;
+    int64_t alone; /* connections of its workers that could not be had: the others did their part … */
+    char alone_why[PRESSURE_TEXT]; /* … and why, of the first */
     int64_t duration_us;
     int64_t batch_us;          /* of the last batch */
     const int64_t *batch_gone; /* … its rows per plan->slots; during progress() only */
+    struct outcome_pace {
+        enum pace_reason reason;           /* what holds it back; of the end: what did */
+        int64_t rows;                      /* that the next batch may have */
+        int64_t waited_us[N_PACE_REASONS]; /* between transactions, by reason */
+        int64_t waiting_us;                /* this wait has lasted so long; 0: it works */
+        char words[PRESSURE_TEXT * 2];     /* the reason, for people; "": none */
+        char deaf[PRESSURE_TEXT];          /* how others fare could not be asked: why; "": it could */
+    } pace;
 };
 void outcome_init(struct outcome *o, const struct plan *p);
 void outcome_release(struct outcome *o);
@@ -54,6 +74,9 @@ struct sweep_options {
     void (*begins)(void *context, const struct plan *p);
     /* After every batch. May be NULL. */
     void (*progress)(void *context, const struct plan *p, const struct outcome *so_far);
+    /* Between transactions, where what holds it back is another than before, and about every second of a
+     * wait: so_far->pace. May be NULL. */
+    void (*paced)(void *context, const struct plan *p, const struct outcome *so_far);
     void *context;
     struct lease *lease; /* that every batch needs, and that is held; NULL: none */
     /* What this run may do; 0: as much as there is. Rows are those of the policy's own table: never more. The

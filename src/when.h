@@ -84,6 +84,9 @@ struct local_bound {
     int64_t hole_from, hole_to;
 };
 struct local_bound zone_bound(const struct zone *z, instant cutoff, bool or_equal);
+/* zone_instant as a list of steps: from this local time on (in seconds), local times lie that many seconds
+ * ahead of UTC. Step 0 begins before all times. False: there are no more, up to where the rules repeat. */
+bool zone_step(const struct zone *z, size_t i, int64_t *ret_local_s, int32_t *ret_offset_s);
 /* As a scheduler reads a wall clock. Ambiguous: the earlier instant. Skipped: the instant of the change. It
  * never decreases as local_us grows. */
 instant zone_first_instant(const struct zone *z, int64_t local_us);

@@ -567,6 +567,17 @@ instant zone_instant(const struct zone *z, int64_t local_us)
     return plus_seconds(local_us, -(int64_t)(skipped ? c->before : offset_after(z, begun)));
 }
 
+/* Whether a change skips times or repeats them: those before at + after read with the offset before it. */
+bool zone_step(const struct zone *z, size_t i, int64_t *ret_local_s, int32_t *ret_offset_s)
+{
+    z = z ? z : &utc;
+    if (i > z->count)
+        return false;
+    *ret_offset_s = offset_after(z, i);
+    *ret_local_s = i ? z->changes[i - 1].at + *ret_offset_s : INT64_MIN;
+    return true;
+}
+
 instant zone_first_instant(const struct zone *z, int64_t local_us)
 {
     z = z ? z : &utc;

@@ -48,7 +48,7 @@ INSERT INTO oauth_refresh_leases (tenant_id, account_id, owner, lease_expires_at
     ('north', 'go-expired-exactly',     'w1', 1718452800000),
     ('north', 'keep-held',              'w2', 1718452800001);
 
-INSERT INTO models_dev_refresh_leases (key, owner, lease_expires_at_ms) VALUES
+INSERT INTO models_dev_refresh_leases ("key", owner, lease_expires_at_ms) VALUES
     ('go-expired-just-before', 'w1', 1718452799999),
     ('go-expired-exactly',     'w1', 1718452800000),
     ('keep-held',              'w2', 1718452800001);

@@ -23,7 +23,7 @@ INSERT INTO workflow_step (workflow_id, step, attempts, result)
     SELECT id, 'charge', 1, 'ok' FROM workflow UNION ALL
     SELECT id, 'ship',   3, 'ok' FROM workflow WHERE status <> 'pending';
 
-INSERT INTO workflow_kv (instance_id, key, value)
+INSERT INTO workflow_kv (instance_id, "key", value)
     SELECT id, 'workflow:status', status FROM workflow UNION ALL
     SELECT id, 'workflow:output', '{}'   FROM workflow WHERE status = 'completed';
-INSERT INTO workflow_kv (instance_id, key, value) VALUES ('keep-of-no-workflow', 'meta:version', '3');
+INSERT INTO workflow_kv (instance_id, "key", value) VALUES ('keep-of-no-workflow', 'meta:version', '3');

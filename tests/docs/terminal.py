@@ -8,12 +8,13 @@ import os
 import pty
 import re
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
 from pathlib import Path
 
-from harness import Postgres, _environment, _free_port, at_end, program
+from harness import Postgres, _environment, free_port, at_end, program
 
 QUIET_S = 0.7           # so long nothing must be logged for it to be over
 LOG_S = 20              # so long is waited for a line that is to come
@@ -68,7 +69,7 @@ class Job:
 
 class Terminal:
     def __init__(self, folder):
-        self.folder, self.jobs, self.port, self._server = Path(folder), [], _free_port(), None
+        self.folder, self.jobs, self.port, self._server = Path(folder), [], free_port(), None
         self.env = {}
         bin = self.folder / "bin"
         bin.mkdir(exist_ok=True)
@@ -84,6 +85,12 @@ class Terminal:
             self._server.admin("create database app template template0")
             self.env |= {"PGHOST": str(self._server.home), "PGUSER": self._server.USER}
         return self._server
+
+    def sql(self, text):
+        """Run on the database of most pages."""
+        db = sqlite3.connect(self.folder / "app.db")
+        db.executescript(text)
+        db.close()
 
     def contract(self, text):
         """As the page has it, but at another port. A file without a store is none."""

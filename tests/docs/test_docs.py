@@ -18,12 +18,18 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent)]
 from daemon import Daemon
 from harness import ROOT, Sqlite, _environment, program
+from clusters import ClusterTerminal
+from mariadb_page import STORE, MariadbTerminal
+from postgres_page import PostgresTerminal
 from terminal import Terminal
 
 GUIDE = ROOT / "docs" / "guide.md"
 RUNNING = ROOT / "docs" / "running.md"
 PURGES = ROOT / "docs" / "purges.md"
-PAGES = (GUIDE, RUNNING, PURGES)
+CLUSTERS = ROOT / "docs" / "clusters.md"
+MARIADB = ROOT / "docs" / "mariadb.md"
+PARTITIONS = ROOT / "docs" / "partitions.md"
+PAGES = (GUIDE, RUNNING, PURGES, CLUSTERS, MARIADB, PARTITIONS)
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
@@ -44,18 +50,18 @@ def examples(text):
     """Runs the page: yields each console block's position, its text, and what it should be. A page with a daemon gets a
     port of its own; one that speaks of postgresql, a server."""
     with tempfile.TemporaryDirectory(prefix="lapse-docs-") as folder:
-        terminal = Terminal(folder)
+        terminal = (ClusterTerminal if "\n$ ssh db" in text else MariadbTerminal if STORE in text
+                    else PostgresTerminal if "\nstore: postgresql:///app\n" in text and "partitions: drop" in text else Terminal)(folder)
         if re.search(r"^\$ systemctl .* postgresql", text, re.M):
             terminal.server()
         try:
             for block in BLOCK.finditer(text):
                 language, name, body = block.groups()
                 if language == "sql" and name == "run":
-                    db = sqlite3.connect(Path(folder) / "app.db")
-                    db.executescript(body)
-                    db.close()
+                    terminal.sql(body)
                 elif language == "yaml" and name:
-                    (Path(folder) / name).write_text(terminal.contract(body) if "\n$ lapse run" in text else body)
+                    (Path(folder) / name).write_text(
+                        terminal.contract(body) if re.search(r"^\$ (lapse run|ssh db)", text, re.M) or STORE in text else body)
                 elif language == "console":
                     yield block, body, "".join(f"$ {c}\n{one(terminal, c, said)}" for c, said in commands(body))
         finally:
@@ -85,6 +91,8 @@ def steady(text, dates=False):
     text = re.sub(r"\b\d+m ago\b", "TIME ago", text)                                     # … the last
     text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
     text = re.sub(r"\b\d+ ticks? failed", "TICKS failed", text)
+    text = re.sub(r"failed: (FATAL: +the database system is shutting down|No such file or directory\s+Is the server running locally "
+                  r"and accepting connections on that socket\?)", "failed: AWAY", text)      # while it stops, and after
     text = re.sub(r"(_sum\S* |_timestamp_seconds\S* )[\d.]+", r"\1NUMBER", text)
     return re.sub(r"[ \t]+", " ", text)
 
@@ -117,7 +125,7 @@ def metrics_table():
 
 def events_table():
     text = joined((ROOT / "src" / "event.c").read_text())
-    rows = re.findall(r'\[EVENT_\w+\] = \{"([\w.]+)",\s*LEVEL_(\w+),\s*(true|false),\s*(?:true|false),\s*"([^"]*)"\}', text)
+    rows = re.findall(r'\[EVENT_\w+\] =\s*\{"([\w.]+)",\s*LEVEL_(\w+),\s*(true|false),\s*(?:true|false),\s*"([^"]*)"\}', text)
     return table(("event", "level", "said when"),
                  [("`" + ("" if "." in word else "<scheduler>." if of == "true" else "lapse.") + f"{word}`", level.lower(), help)
                   for word, level, of, help in rows])
@@ -215,6 +223,9 @@ class Documents(unittest.TestCase):
 
     def test_the_page_on_purges_prints_what_it_says(self):
         self.prints_what_it_says(PURGES, 1)
+
+    def test_the_page_on_partitions_prints_what_it_says(self):
+        self.prints_what_it_says(PARTITIONS, 2)
 
     def test_the_tables_are_the_program_s(self):
         for name, make in TABLES.items():

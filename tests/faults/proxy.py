@@ -1,7 +1,7 @@
-"""A proxy between the program and PostgreSQL that can stop before any statement, and lose any answer.
+"""A proxy between the program and its server that can stop before any statement, and lose any answer.
 
-It reads the frontend protocol only as far as it must: a statement is a Query, or everything up to a Sync. Before it
-passes one on it asks its `before` function, which may let another session act, and which answers what to do:
+It reads the protocol of PostgreSQL and of MariaDB only as far as it must: a statement is a Query, or everything up to
+a Sync; a command that has text. Before it passes one on it asks its `before` function, which may let another session act, and which answers what to do:
 
     PASS    the statement goes on to the server (also None)
     CUT     both connections are closed, the server never sees the statement
@@ -12,25 +12,40 @@ passes one on it asks its `before` function, which may let another session act, 
     with Proxy(db, before=lambda s: CUT if s.number == 3 else PASS) as proxy:
         lapse(proxy.dsn, contract, "sweep")
     proxy.seen      # every statement that came, in order
+
+A sweep asks by the clock how others fare. Where statements are known by their numbers, looks=False lets these pass unseen.
+patience_s: so long it waits for a server that is not there, and its client with it.
+version: a MariaDB 10.11 that says it is this one ("10.05": as long as its own).
 """
 import contextlib
+import re
 import socket
 import struct
 import threading
 import time
 
 from harness import new_path
+from mariadb import translated
 
 PASS, CUT, MUTE, DEAF, STRAND = None, "cut", "mute", "deaf", "strand"
 
+# How others fare: a transaction of its own with a limit of its own on PostgreSQL, a statement or two on MariaDB.
+LOOK_BEGINS = re.compile(r"BEGIN .*READ ONLY; .*\bstatement_timeout = 5000;", re.S)
+LOOKS = ("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_insert'", "SET SESSION wsrep_sync_wait = 0")
+
 
 class Statement:
-    def __init__(self, number, connection, sql):
-        self.number, self.connection, self.sql = number, connection, sql      # numbers begin at 1
+    def __init__(self, number, connection, sql, look=False):
+        self.number, self.connection, self.look = number, connection, look      # numbers begin at 1
+        self.sql = re.sub("^SET STATEMENT .*? FOR (?=DELETE )", "", sql)      # MariaDB: with a setting for it alone
+
+    @property
+    def begins(self):
+        return self.sql.startswith(("BEGIN", "START TRANSACTION"))
 
     @property
     def begins_batch(self):
-        return self.sql.startswith("BEGIN ISOLATION LEVEL READ COMMITTED")
+        return self.sql.startswith(("BEGIN ISOLATION LEVEL READ COMMITTED", "START TRANSACTION READ WRITE"))
 
     @property
     def ends_batch(self):
@@ -41,9 +56,10 @@ class Statement:
 
 
 class Proxy:
-    def __init__(self, db, before=None):
-        self._server = str(db.server.home / f".s.PGSQL.{db.server.port or 5432}")
+    def __init__(self, db, before=None, looks=True, patience_s=0, version=None):
         self._before = before or (lambda statement: PASS)
+        self._looks, self._looking, self._patience_s = looks, set(), patience_s
+        self.version = version
         self._lock = threading.Lock()
         self._open = []
         self.seen = []
@@ -51,10 +67,17 @@ class Proxy:
         self.trouble = None      # what went wrong in the `before` function
         home = new_path("proxy")
         home.mkdir()
+        if db.engine == "postgres":
+            self._kind = _PostgresLink
+            self._server = getattr(db.server, "entrance", str(db.server.home / f".s.PGSQL.{db.server.port or 5432}"))
+            here = home / ".s.PGSQL.5432"
+            self.dsn = f"postgresql://{db.server.USER}@/{db.name}?host={home}"
+        else:
+            self._kind, self._server, here = _MariadbLink, str(db.server.socket), home / "socket"
+            self.dsn = f"mariadb://{db.server.USER}@localhost/{db.name}?socket={here}"
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(home / ".s.PGSQL.5432"))
+        self._listener.bind(str(here))
         self._listener.listen(16)
-        self.dsn = f"postgresql://{db.server.USER}@/{db.name}?host={home}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self):
@@ -72,21 +95,44 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.socket(socket.AF_UNIX)
-                try:
-                    server.connect(self._server)
-                except OSError:
-                    _close(client, server)
+                server = self._reach()
+                if server is None:
+                    _close(client)
                     continue
                 with self._lock:
                     self.connections += 1
-                    link = _Link(self, self.connections, client, server)
+                    link = self._kind(self, self.connections, client, server)
                     self._open += [client, server]
                 link.start()
 
+    def _reach(self):
+        """A connection to the server; None if it is not to be had in time."""
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(self._server)
+                return server
+            except OSError:
+                server.close()
+                if time.monotonic() >= deadline:
+                    return None
+                time.sleep(0.05)
+
+    def _is_look(self, connection, sql):
+        if LOOK_BEGINS.match(sql):
+            self._looking.add(connection)
+        elif connection in self._looking and sql.startswith("ROLLBACK"):
+            self._looking.discard(connection)
+            return True
+        return connection in self._looking or sql.startswith(LOOKS)
+
     def _ask(self, connection, sql):
+        look = self._is_look(connection, sql)
+        if look and not self._looks:
+            return PASS
         with self._lock:
-            statement = Statement(len(self.seen) + 1, connection, sql)
+            statement = Statement(len(self.seen) + 1, connection, sql, look)
             self.seen.append(statement)
         try:
             return self._before(statement)
@@ -106,28 +152,15 @@ class _Link:
         for way in (self._forth, self._back):
             threading.Thread(target=way, daemon=True).start()
 
-    def _close(self):
-        _close(self.client, self.server)
-
     def _forth(self):
         with contextlib.suppress(OSError, EOFError):
-            head = _exactly(self.client, 4)
-            self.server.sendall(head + _exactly(self.client, struct.unpack("!I", head)[0] - 4))
-            waiting, sql = b"", None
-            while True:
-                kind, message = _message(self.client)
-                waiting += message
-                if kind == b"Q":
-                    sql = message[5:-1].decode(errors="replace")
-                elif kind == b"P":
-                    sql = message[5:].split(b"\0")[1].decode(errors="replace")
-                if kind in (b"Q", b"S") and sql is not None:
-                    self._statement(sql, waiting)
-                    waiting, sql = b"", None
-                elif kind in (b"p", b"X"):      # a password, the end
-                    self.server.sendall(waiting)
-                    waiting = b""
-        self._close()
+            self._read_client()
+        _close(self.client, self.server)
+
+    def _back(self):
+        with contextlib.suppress(OSError, EOFError):
+            self._read_server()
+        _close(self.client, self.server)
 
     def _statement(self, sql, messages):
         what = self.proxy._ask(self.number, sql)
@@ -143,20 +176,74 @@ class _Link:
             self.server.shutdown(socket.SHUT_WR)
             self.client.close()
 
-    def _back(self):
-        with contextlib.suppress(OSError, EOFError):
-            while True:
-                kind, message = _message(self.server)
-                if not self.mute:
-                    self.client.sendall(message)
-                elif kind == b"Z":
-                    break
-        self._close()
+
+class _PostgresLink(_Link):
+    def _read_client(self):
+        head = _exactly(self.client, 4)
+        self.server.sendall(head + _exactly(self.client, struct.unpack("!I", head)[0] - 4))
+        waiting, sql = b"", None
+        while True:
+            kind, message = self._message(self.client)
+            waiting += message
+            if kind == b"Q":
+                sql = message[5:-1].decode(errors="replace")
+            elif kind == b"P":
+                sql = message[5:].split(b"\0")[1].decode(errors="replace")
+            if kind in (b"Q", b"S") and sql is not None:
+                self._statement(sql, waiting)
+                waiting, sql = b"", None
+            elif kind in (b"p", b"X"):      # a password, the end
+                self.server.sendall(waiting)
+                waiting = b""
+
+    def _read_server(self):
+        while True:
+            kind, message = self._message(self.server)
+            if not self.mute:
+                self.client.sendall(message)
+            elif kind == b"Z":
+                break
+
+    @staticmethod
+    def _message(s):
+        head = _exactly(s, 5)
+        return head[:1], head + _exactly(s, struct.unpack("!I", head[1:])[0] - 4)
 
 
-def _message(s):
-    head = _exactly(s, 5)
-    return head[:1], head + _exactly(s, struct.unpack("!I", head[1:])[0] - 4)
+class _MariadbLink(_Link):
+    """A packet is its length in three bytes, its number in the exchange, and its content; a command has number 0."""
+    QUERY, PREPARE, EXECUTE = 0x03, 0x16, 0x17
+
+    def _read_client(self):
+        while True:
+            packet = self._packet(self.client)
+            command = packet[4] if len(packet) > 4 and packet[3] == 0 else None
+            if command in (self.QUERY, self.PREPARE):
+                self._statement(packet[5:].decode(errors="replace"), packet)
+            elif command == self.EXECUTE:
+                self._statement(f"EXECUTE {int.from_bytes(packet[5:9], 'little')}", packet)
+            else:
+                self.server.sendall(packet)
+
+    def _read_server(self):
+        if self.proxy.version:      # in the first that it says
+            greeting = self._packet(self.server)
+            self.client.sendall(greeting.replace(b"-10.11.", f"-{self.proxy.version}.".encode(), 1))
+        while True:
+            packet = self._packet(self.server)
+            if self.mute:      # the first of the answer: it is done
+                break
+            self.client.sendall(packet)
+
+    @staticmethod
+    def _packet(s):
+        whole, more = b"", True
+        while more:
+            head = _exactly(s, 4)
+            length = int.from_bytes(head[:3], "little")
+            whole += head + _exactly(s, length)
+            more = length == 0xffffff
+        return whole
 
 
 def _exactly(s, n):
@@ -183,7 +270,7 @@ class Session:
     def __init__(self, db):
         self.db = db
         self.connection = db.connect()
-        self.pid = self.connection.get_backend_pid()
+        self.pid = self.connection.get_backend_pid() if db.engine == "postgres" else self.connection.thread_id()
         self.rows, self.error = None, None      # of the last statement; rows None: it failed or did not end
         self._thread = None
         self._watch = db.connect()
@@ -210,15 +297,19 @@ class Session:
         try:
             with self.connection.cursor() as c:
                 for sql in statements:
-                    c.execute(sql)
+                    c.execute(translated(sql) if self.db.engine == "mariadb" else sql)
                 self.rows = c.rowcount
         except Exception as e:
             self.error = e
 
     def waits(self):
         with self._watch.cursor() as c:
-            c.execute("select 1 from pg_locks where not granted and pid = %s", (self.pid,))
-            return bool(c.fetchall())
+            if self.db.engine == "postgres":
+                c.execute("select 1 from pg_locks where not granted and pid = %s", (self.pid,))
+                return bool(c.fetchall())
+            c.execute("show engine innodb status")      # information_schema.innodb_trx is late
+            status = c.fetchone()[2]
+            return any("LOCK WAIT" in t and f"thread id {self.pid}," in t for t in status.split("---TRANSACTION"))
 
     def finish(self, timeout=30):
         """The rows of the last statement, once whatever held it up is gone."""

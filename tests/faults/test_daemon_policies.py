@@ -45,11 +45,11 @@ class Schema(InTrouble):
                      back="alter table bad rename column until_ms to at_ms")
 
     def test_primary_key_gone(self):
-        gone = "alter table bad drop constraint bad_pkey" if self.on_postgres else \
-            "drop table bad; create table bad (id integer, at_ms bigint, note text)"
-        back = "alter table bad add primary key (id)" if self.on_postgres else "drop table bad;" + self.CREATE
-        if not self.on_postgres:
-            gone += f"; insert into bad(id, at_ms) values (1, {FAR_MS}), (2, null)"
+        again = "drop table bad; create table bad (id integer, at_ms bigint, note text);" \
+            f"insert into bad(id, at_ms) values (1, {FAR_MS}), (2, null)"
+        gone = self.per_engine(postgres="alter table bad drop constraint bad_pkey", sqlite=again,
+                               mariadb="alter table bad drop primary key")
+        back = "drop table bad;" + self.CREATE if self.on_sqlite else "alter table bad add primary key (id)"
         self.trouble(gone, "key", back=back)
 
     def test_another_table_of_the_same_name(self):
@@ -86,7 +86,7 @@ class Schema(InTrouble):
 
     @contextlib.contextmanager
     def one_transaction(self):
-        if self.on_postgres:
+        if not self.on_sqlite:
             self.given("begin")
             yield
             self.given("commit")
@@ -146,7 +146,17 @@ class Refusing(InTrouble):
 @every_engine
 class Full(InTrouble):
     def test_disk_full(self):
-        if self.on_postgres:
+        if self.on_mariadb:
+            self.given("""create trigger full_disk after delete on bad begin
+                          signal sqlstate 'HY000' set mysql_errno = 1021, message_text = 'Disk full; waiting for someone'; end""")
+            d = self.daemon()
+            ids = self.due("bad")
+            self.said_once(d, "Disk full", policy="bad")
+            self.works(d, "good", "other")
+            self.assertEqual(self.there("bad", ids), ids)
+            after = d.mark()
+            self.given("drop trigger full_disk")
+        elif self.on_postgres:
             # the error of a full disk, from the server, in the middle of a batch
             self.given("""create function full_disk() returns trigger language plpgsql as $$ begin
                           raise exception 'could not extend file: No space left on device' using errcode = '53100';
@@ -197,21 +207,20 @@ class Full(InTrouble):
         return d, ids, after
 
 
-class Servers(InTrouble, PostgresTest):
+@every_server
+class Servers(InTrouble):
     """What only a server can do to a policy."""
 
     def test_statements_time_out(self):
         """A trigger that takes longer than the policy's statements may."""
-        self.given("""create function slow() returns trigger language plpgsql as
-                      $$ begin perform pg_sleep(5); return old; end $$;
-                      create trigger slow before delete on bad for each row execute function slow()""")
+        self.slow("bad", 5)
         ids = self.due("bad")
         d = self.daemon()
         self.said_once(d, "timeout", policy="bad")
         self.works(d, "good", "other")
         self.assertEqual(self.there("bad", ids), ids)
         after = d.mark()
-        self.given("drop trigger slow on bad")
+        self.given("drop trigger slow" + (" on bad" if self.on_postgres else ""))
         eventually(lambda: not self.there("bad", ids))
         self.recovers(d, after, "bad")
         d.stop()
@@ -219,26 +228,37 @@ class Servers(InTrouble, PostgresTest):
     def test_locked_by_another(self):
         ids = self.due("bad")
         with contextlib.closing(self.db.connect()) as c, c.cursor() as q:
-            q.execute("begin; lock table bad in access exclusive mode")
+            q.execute("begin; lock table bad in access exclusive mode" if self.on_postgres else "lock tables bad write")
             d = self.daemon()
             self.said_once(d, policy="bad")
             self.works(d, "good", "other")
             after = d.mark()
-            q.execute("rollback")
+            q.execute("rollback" if self.on_postgres else "unlock tables")
         self.assertFalse(self.there("bad", ids) != ids and self.there("bad", ids))
         eventually(lambda: not self.there("bad", ids))
         self.recovers(d, after, "bad")
         d.stop()
 
-    def test_permission_revoked(self):
+    def as_a_role(self):
+        """A daemon that works, as a user with no more rights than it needs."""
         who = f"app_{self.db.name}"
+        if self.on_mariadb:
+            dsn = self.db.server.user(self.db.name, "app", *(f"select, insert, update, delete on {last_part(t)}"
+                                                             for t in self.db.tables()), "references on *.*")
+            d = Daemon(dsn, self.contract)
+            self.addCleanup(d.kill)
+            self.works(d, *TABLES)
+            return who, d, d.mark()
         self.given(f"create role {who} login; grant all on all tables in schema public to {who}")
         self.addCleanup(self.db.server.admin, f"drop role {who}")
         self.addCleanup(self.db.execute, f"drop owned by {who}")
         d = Daemon(self.db.server.dsn(self.db.name, user=who), self.contract)
         self.addCleanup(d.kill)
         self.works(d, *TABLES)
-        after = d.mark()
+        return who, d, d.mark()
+
+    def test_permission_revoked(self):
+        who, d, after = self.as_a_role()
         self.given(f"revoke delete on bad from {who}")
         ids = self.due("bad")
         line = self.said_once(d, "delete", policy="bad", after=after)
@@ -251,16 +271,10 @@ class Servers(InTrouble, PostgresTest):
         self.recovers(d, after, "bad")
         d.stop()
 
+    @not_on("mariadb", "it has no row security")
     def test_row_security_turned_on(self):
         """Hidden rows are an error, not fewer rows."""
-        who = f"sec_{self.db.name}"
-        self.given(f"create role {who} login; grant all on all tables in schema public to {who}")
-        self.addCleanup(self.db.server.admin, f"drop role {who}")
-        self.addCleanup(self.db.execute, f"drop owned by {who}")
-        d = Daemon(self.db.server.dsn(self.db.name, user=who), self.contract)
-        self.addCleanup(d.kill)
-        self.works(d, *TABLES)
-        after = d.mark()
+        _, d, after = self.as_a_role()
         self.given("create policy halves on bad using (id % 2 = 0); alter table bad enable row level security")
         ids = self.due("bad", 4)
         self.said_once(d, "row", policy="bad", after=after)
@@ -268,7 +282,8 @@ class Servers(InTrouble, PostgresTest):
         self.works(d, "good", "other")
         after = d.mark()
         self.given("alter table bad disable row level security")
-        self.recovers(d, after, "good")
+        eventually(lambda: not self.there("bad", ids))
+        self.recovers(d, after, "bad")
         d.stop()
 
 

@@ -19,24 +19,29 @@ OUTBOX = "create table outbox (id integer primary key, job_id integer references
 RESET = """
     truncate job, step, note, ext, flag cascade;
     insert into job values (1, 'done', 0), (2, 'done', 0), (3, 'running', 0);
-    insert into step select j * 10 + n, j from generate_series(1, 3) j, generate_series(1, 2) n;
+    insert into step(id, job_id) select j * 10 + n, j from generate_series(1, 3) j, generate_series(1, 2) n;
     insert into note select s.id * 10 + n, s.id from step s, generate_series(1, 2) n;
     insert into ext select j, j from generate_series(1, 3) j"""
 
+OUTBOX_RESET = "delete from outbox;" + RESET
 OWNED = "with: [{ref: step(job_id), with: [note(step_id)]}], detach: [ext(job_id)]"
+
+# The foreign key says no. On MariaDB the row that is added may also be what the sweep waits for: one of both gives way.
+TOO_LATE = "foreign key|1213"
 
 
 def contract(more="", owned=OWNED, batch=100):
     return f"policies: {{job: {{table: job, rows: {{state: done}}, expires: at_ms, batch: {batch}, {owned}{more}}}}}"
 
 
-class Interleaving(Case, PostgresTest):
+@every_server
+class Interleaving(Case):
     def setUp(self):
         super().setUp()
         self.given(SCHEMA)
 
     def through(self, contract, before, code=0):
-        with Proxy(self.db, before) as proxy:
+        with Proxy(self.db, before, looks=False) as proxy:
             r = lapse(proxy.dsn, contract, "sweep", "--json", "--now", NOW)
         self.assertEqual(r.code, code, f"{r}\n{proxy.seen}")
         return r, proxy.seen[next(i for i, s in enumerate(proxy.seen) if s.begins_batch):]
@@ -134,6 +139,7 @@ class Interleaving(Case, PostgresTest):
     def test_revived_at_that_moment_in_one_batch(self):
         self.each(contract(batch="null"), act=self.REVIVE, check=self.revived_or_gone)
 
+    @not_on("mariadb", "a table with partitions has no foreign keys there")
     def test_revived_at_that_moment_on_partitions(self):
         # coming back to life moves the row to another partition
         self.given("drop table job cascade; create table job (id integer, state text, at_ms bigint, "
@@ -149,29 +155,29 @@ class Interleaving(Case, PostgresTest):
     def added_or_refused(self, other, r, where):
         """A row that was added is there with its owner, or went with it; else the foreign key said no."""
         if other.error:
-            self.assertIn("foreign key", str(other.error))
+            self.assertRegex(str(other.error), TOO_LATE)
             self.assertFalse(self.there(1), where)
         if self.there(1):
             self.assertTrue(self.db.rows("select 1 from step where id = 99"), f"the row stayed without the new one {where}")
         self.assertFalse(self.there(2), where)
 
     def test_a_dependent_is_added(self):
-        self.each(contract(), act=("insert into step values (99, 1)", "insert into note values (9991, 99), (9992, 99)"),
+        self.each(contract(), act=("insert into step(id, job_id) values (99, 1)", "insert into note values (9991, 99), (9992, 99)"),
                   check=self.added_or_refused)
 
     def test_a_dependent_is_added_in_one_batch(self):
-        self.each(contract(batch="null"), act=("insert into step values (99, 1)",), check=self.added_or_refused)
+        self.each(contract(batch="null"), act=("insert into step(id, job_id) values (99, 1)",), check=self.added_or_refused)
 
     def test_a_dependent_added_by_an_open_transaction(self):
         def check(other, r, where):
             self.assertIsNone(other.error, where)
             self.added_or_refused(other, r, where)
-        self.each(contract(), early=("begin", "insert into step values (99, 1)"), act=("commit",), check=check)
+        self.each(contract(), early=("begin", "insert into step(id, job_id) values (99, 1)"), act=("commit",), check=check)
 
     def test_a_dependent_of_a_dependent_is_added(self):
         def check(other, r, where):
             if other.error:
-                self.assertIn("foreign key", str(other.error))
+                self.assertRegex(str(other.error), TOO_LATE)
             self.assertFalse(self.there(1), where)
             self.assertFalse(self.there(2), where)
         self.each(contract(), act=("insert into note values (9991, 11)",), check=check)
@@ -179,12 +185,13 @@ class Interleaving(Case, PostgresTest):
     def test_a_row_to_detach_is_added(self):
         def check(other, r, where):
             if other.error:
-                self.assertIn("foreign key", str(other.error))
+                self.assertRegex(str(other.error), TOO_LATE)
             else:
                 self.assertEqual(self.db.rows("select job_id is null from outbox"), [(not self.there(1),)], where)
             self.assertFalse(self.there(2), where)
         self.given(OUTBOX)
-        self.each(contract(owned=OWNED.replace("ext(job_id)", "ext(job_id), outbox(job_id)")), act=("insert into outbox values (1, 1)",), check=check)
+        self.each(contract(owned=OWNED.replace("ext(job_id)", "ext(job_id), outbox(job_id)")), reset=OUTBOX_RESET, act=("insert into outbox values (1, 1)",),
+                  check=check)
 
     AFTER = OWNED + ", after: [outbox(job_id)]"
 
@@ -194,11 +201,11 @@ class Interleaving(Case, PostgresTest):
 
     def test_a_row_to_wait_for_is_added(self):
         self.given(OUTBOX)
-        self.each(contract(owned=self.AFTER), act=("insert into outbox values (1, 1)",), check=self.waits_or_gone)
+        self.each(contract(owned=self.AFTER), reset=OUTBOX_RESET, act=("insert into outbox values (1, 1)",), check=self.waits_or_gone)
 
     def test_a_row_to_wait_for_added_by_an_open_transaction(self):
         self.given(OUTBOX)
-        self.each(contract(owned=self.AFTER), early=("begin", "insert into outbox values (1, 1)"), act=("commit",),
+        self.each(contract(owned=self.AFTER), reset=OUTBOX_RESET, early=("begin", "insert into outbox values (1, 1)"), act=("commit",),
                   check=self.waits_or_gone)
 
     def held(self, other, r, where):
@@ -226,7 +233,7 @@ class Interleaving(Case, PostgresTest):
     # --- rows change their owner ---------------------------------------------------------------------------
 
     def test_a_dependent_is_given_to_a_row_that_lives(self):
-        reset = RESET + "; insert into step values (99, 1)"
+        reset = RESET + "; insert into step(id, job_id) values (99, 1)"
 
         def check(other, r, where):
             self.assertIsNone(other.error, where)
@@ -235,19 +242,19 @@ class Interleaving(Case, PostgresTest):
         self.each(contract(), reset=reset, act=("update step set job_id = 3 where id = 99",), check=check)
 
     def test_a_dependent_is_taken_from_a_row_that_lives(self):
-        reset = RESET + "; insert into step values (99, 3)"
+        reset = RESET + "; insert into step(id, job_id) values (99, 3)"
 
         def check(other, r, where):
             self.assertFalse(self.there(1), where)
             if other.error:
-                self.assertIn("foreign key", str(other.error))
+                self.assertRegex(str(other.error), TOO_LATE)
                 self.assertEqual(self.db.rows("select job_id from step where id = 99"), [(3,)], where)
             else:
                 self.assertEqual(self.db.rows("select job_id from step where id = 99"), [], where)
         self.each(contract(), reset=reset, act=("update step set job_id = 1 where id = 99",), check=check)
 
     def test_a_dependent_taken_by_an_open_transaction(self):
-        reset = RESET + "; insert into step values (99, 3)"
+        reset = RESET + "; insert into step(id, job_id) values (99, 3)"
 
         def check(other, r, where):
             self.assertIsNone(other.error, where)
@@ -256,7 +263,7 @@ class Interleaving(Case, PostgresTest):
                   check=check)
 
     def test_a_dependent_given_away_by_an_open_transaction(self):
-        reset = RESET + "; insert into step values (99, 1)"
+        reset = RESET + "; insert into step(id, job_id) values (99, 1)"
 
         def check(other, r, where):
             self.assertIsNone(other.error, where)
@@ -292,7 +299,8 @@ class Interleaving(Case, PostgresTest):
                                  "detach: [ext(job_id)]", batch=1), act=self.REOPEN, check=self.reopened)
 
 
-class Subtree(Case, PostgresTest):
+@every_server
+class Subtree(Case):
     """Rows that own rows of their own table."""
 
     def setUp(self):
@@ -341,7 +349,7 @@ class Subtree(Case, PostgresTest):
     def test_a_row_is_added_below(self):
         def check(other, ids, where):
             if other.error:
-                self.assertIn("foreign key", str(other.error))
+                self.assertRegex(str(other.error), TOO_LATE)
             self.assertEqual(ids, [3, 31], where)
         self.each(("insert into node values (99, 1111, 'done', 0)",), check, added=1)
 
@@ -354,7 +362,7 @@ class Subtree(Case, PostgresTest):
     def test_a_branch_is_hung_in(self):
         def check(other, ids, where):
             if other.error:
-                self.assertIn("foreign key", str(other.error))
+                self.assertRegex(str(other.error), TOO_LATE)
             self.assertEqual(ids, [3, 31] if other.error else [3], where)
         self.each(("update node set parent = 1111 where id = 31",), check)
 

@@ -21,6 +21,11 @@ class Kill(Case):
           job: { table: job, expires: at_ms, batch: 4, detach: [ ext(job_id), job(parent) ],
                  with: [ { ref: step(job_id), with: [ note(step_id) ] } ] }"""
 
+    kills = KILLS
+
+    def sessions_end(self):
+        """Its one transaction is committed or not: what the server still does with it changes nothing."""
+
     def setUp(self):
         super().setUp()
         self.given("""
@@ -35,8 +40,7 @@ class Kill(Case):
 
     def fill(self):
         """Nine in ten are due; what the living own refers to the dead."""
-        series = f"generate_series(1, {JOBS}) s(n)" if self.on_postgres else \
-            f"(with recursive s(n) as (select 1 union all select n + 1 from s where n < {JOBS}) select n from s) s"
+        series = f"({self.series(JOBS)}) s"
         twice = "(select 0 as k union all select 1) t"
         self.given(f"""
             delete from note; delete from step; delete from ext; update job set parent = null; delete from job;
@@ -70,7 +74,7 @@ class Kill(Case):
         length = self.whole_sweep()
         path = contract_file(self.db, self.CONTRACT)
         hit, filled, reach = 0, 0, 0.6 * length
-        for kill in range(KILLS):
+        for kill in range(self.kills):
             if not self.db.rows(f"select 1 from job where at_ms <= {MS} limit 1"):
                 self.fill()
                 filled += 1
@@ -79,6 +83,7 @@ class Kill(Case):
             time.sleep(self.random.uniform(0, reach))
             p.kill()
             p.wait(10, signals=(9,))
+            self.sessions_end()
             half = self.half_done()
             self.assertEqual(half, {}, f"after kill {kill}, LAPSE_SEED={self.seed}")
             worked = self.db.rows("select count(*) from job") != before
@@ -86,7 +91,7 @@ class Kill(Case):
             reach *= 1 if worked else 1.1     # the machine may be slower now than when the length was measured
             if not self.db.rows(f"select 1 from job where at_ms <= {MS} limit 1"):
                 reach *= 0.8
-        self.assertGreater(hit, KILLS // 10, f"too few kills hit a sweep at work; filled {filled} times")
+        self.assertGreater(hit, self.kills // 10, f"too few kills hit a sweep at work; filled {filled} times")
         self.finished()
 
     def finished(self):
@@ -115,3 +120,21 @@ class Kill(Case):
             if there != JOBS:
                 self.fill()
         self.finished()
+
+
+@every_server
+class KillOfSeveral(Kill):
+    """The same with several connections, whose parts refer to each other's rows."""
+    CONTRACT = Kill.CONTRACT.replace("batch: 4", "batch: 4, workers: 3")
+    kills = KILLS // 4
+    test_in_one_batch = None
+
+    def sessions_end(self):
+        """One of them may still commit while the tables are looked at one after the other."""
+        sql = self.per_engine(
+            postgres="select 1 from pg_stat_activity where application_name = 'lapse' and datname = current_database()",
+            mariadb="select 1 from information_schema.processlist where db = database() and id <> connection_id()")
+        end = time.monotonic() + 30
+        while self.db.rows(sql):
+            self.assertLess(time.monotonic(), end, "a session of a program that is gone goes on")
+            time.sleep(0.01)

@@ -5,13 +5,13 @@ import time
 
 import freeze
 from harness import *
-from proxy import Proxy
+from proxy import Proxy, Session
 
 LEASE_MS = 700
 CONTRACT = f"""
     schedulers: {{ one: {{ every: 5m, exclusive: true, lease: {LEASE_MS}ms }} }}
     policies:
-      job: {{ scheduler: one, table: job, expires: at_ms, batch: BATCH, with: [ step(job_id) ] }}
+      job: {{ scheduler: one, table: job, expires: at_ms, batch: BATCH, with: [ step(job_id) ], pace: {{ target: 1m, duty: 1 }} }}
     """
 OTHER = "elsewhere:1:00000001"
 FRESH = range(1000, 1005)     # due, and there only when the frozen one wakes
@@ -35,8 +35,7 @@ class Frozen(Case):
 
     def taken_over(self):
         """Another holds the lease from now on, and there is something due that is its business."""
-        clock = "now() + interval '1 h'" if self.on_postgres else "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')"
-        self.given(f"update lapse_lease set token = token + 1, owner = '{OTHER}', expires_at = {clock}")
+        self.given(f"update lapse_lease set token = token + 1, owner = '{OTHER}', expires_at = {self.clock(3600)}")
         self.assertEqual(self.db.rows("select owner from lapse_lease"), [(OTHER,)])
         self.db.executemany("insert into job values (?, ?)", [(n, n) for n in FRESH])
         self.db.executemany("insert into step values (?, ?)", [(n, n) for n in FRESH])
@@ -46,7 +45,8 @@ class Frozen(Case):
         self.assertEqual(self.db.rows(f"select id from step where id >= {FRESH[0]} order by id"), [(n,) for n in FRESH])
 
 
-class AtEveryStatement(Frozen, PostgresTest):
+@every_server
+class AtEveryStatement(Frozen):
     """PostgreSQL: before any statement, from taking the lease to the second batch."""
     ROWS = 6
 
@@ -64,7 +64,7 @@ class AtEveryStatement(Frozen, PostgresTest):
                 finally:
                     box[0].signal(signal.SIGCONT)
 
-        with Proxy(self.db, before) as proxy:
+        with Proxy(self.db, before, looks=False) as proxy:
             box.append(Lapse.start(proxy.dsn, contract, "sweep", "--json", "--now", NOW))
             started.set()
             r = box[0].wait()
@@ -77,11 +77,14 @@ class AtEveryStatement(Frozen, PostgresTest):
         taking = next(i for i, s in enumerate(seen) if "lapse_lease" in s.sql and s.sql.startswith("INSERT"))
         deletes = next(i for i, s in enumerate(seen) if s.sql.startswith("DELETE"))
         ends = next(i for i, s in enumerate(seen) if i > deletes and s.sql.startswith("COMMIT"))
-        self.assertRegex(seen[ends - 1].sql, r'^UPDATE \S*"lapse_lease"', "the fence is the last statement before COMMIT")
-        self.assertTrue(seen[taking - 1].begins_batch, seen)
+        self.assertRegex(seen[ends - 1].sql, r'^UPDATE \S*["`]lapse_lease["`]', "the fence is the last statement before COMMIT")
+        starts = max(i for i, s in enumerate(seen[:taking]) if s.begins_batch)
+        self.assertLessEqual(taking - starts, 2 if self.on_mariadb else 1, seen)    # it asks whether it may write
         begins = max(s.number for s in seen[:deletes] if s.begins_batch)
-        self.assertIn("idle_in_transaction_session_timeout = %d" % LEASE_MS, seen[begins - 1].sql)
-        return range(seen[taking - 1].number, min(seen[ends].number + 4, len(seen)) + 1), seen[ends].number
+        asleep = "transaction_timeout = 1" if self.on_mariadb else \
+            "idle_in_transaction_session_timeout = %d" % LEASE_MS
+        self.assertTrue(any(asleep in s.sql for s in seen[begins - 4:begins]), seen[begins - 4:begins])
+        return range(seen[starts].number, min(seen[ends].number + 4, len(seen)) + 1), seen[ends].number
 
     def frozen(self, batch):
         contract = CONTRACT.replace("BATCH", batch)
@@ -106,7 +109,9 @@ class AtEveryStatement(Frozen, PostgresTest):
                 self.assertEqual(self.jobs(), len(FRESH), words)
                 self.assertEqual((others[0].code, theirs["outcome"]), (0, "done"), words)
                 self.assertEqual(mine["rows"] + theirs["rows"], self.ROWS, words)
-                self.assertEqual((mine["unknown"], theirs["unknown"]), (0, 0), words)
+                # MariaDB closes the connection without a word: of a COMMIT that was sent it is not known
+                self.assertIn(mine["unknown"], (0, 2) if self.on_mariadb and point == commit else (0,), words)
+                self.assertEqual(theirs["unknown"], 0, words)
                 if point <= commit:
                     self.assertEqual(mine["rows"], 0, words)
                 self.assertIn((r.code, mine["outcome"]), ((1, "failed"), (0, "held_elsewhere")), words)
@@ -141,23 +146,28 @@ class AtEveryStatement(Frozen, PostgresTest):
             with self.subTest(point=point):
                 self.fill(self.ROWS)
                 r, _ = self.through(contract, point, lambda: time.sleep(LEASE_MS / 1000 + 0.3))
-                self.assertEqual((r.code, r.policy("job")["rows"], self.jobs()), (0, self.ROWS, 0), r)
+                unknown = r.policy("job")["unknown"]
+                self.assertIn(unknown, (0, 2) if self.on_mariadb and point == commit else (0,), r)
+                self.assertEqual((r.code, r.policy("job")["rows"], self.jobs()), (1 if unknown else 0, self.ROWS, 0), r)
                 self.assertEqual(self.db.rows("select token, owner from lapse_lease"), [(1, None)])
 
     def test_a_takeover_waits_for_a_commit_under_way(self):
         """The fence has locked the row: who comes now waits, and finds that the lease was renewed."""
         contract = CONTRACT.replace("BATCH", "2")
         self.fill(self.ROWS)
-        with self.db.connect() as holder:
-            self.given(f"insert into lapse_lease values ('one', 5, '{OTHER}', now(), now() - interval '1 s')")
-            with holder.cursor() as c:
-                c.execute("begin; update lapse_lease set expires_at = now() + interval '1 h'")
-                p = Lapse.start(self.db, contract, "sweep", "--json", "--now", NOW)
-                end = time.monotonic() + 20
-                while not self.db.rows("select 1 from pg_locks where not granted"):
-                    self.assertLess(time.monotonic(), end)
-                    time.sleep(0.02)
-                c.execute("commit")
+        waiting = self.per_engine(
+            postgres="select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+            mariadb="select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT' and trx_mysql_thread_id in "
+                    "(select id from information_schema.processlist where db = database())")
+        with Session(self.db) as holder:
+            self.given(f"insert into lapse_lease values ('one', 5, '{OTHER}', {self.clock()}, {self.clock(-1)})")
+            holder.do("begin", f"update lapse_lease set expires_at = {self.clock(3600)}")
+            p = Lapse.start(self.db, contract, "sweep", "--json", "--now", NOW)
+            end = time.monotonic() + 20
+            while not self.db.rows(waiting):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.15)
+            holder.do("commit")
         r = p.wait()
         self.assertEqual((r.code, r.policy("job")["outcome"]), (0, "held_elsewhere"), r)
         self.assertEqual(self.jobs(), self.ROWS)

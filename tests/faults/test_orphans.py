@@ -14,7 +14,8 @@ def contract(batch=100, rule=RULE, more=""):
            f"timeouts: {{lock: 100ms}}{more}}}}}"
 
 
-class Interleaving(Points, Case, PostgresTest):
+@every_server
+class Interleaving(Points, Case):
     """1 has a source that matches, 2 and 4 have none, the one of 3 does not match, and 5 names none."""
     RESET = """
         truncate source, task, sub;
@@ -92,7 +93,9 @@ class Interleaving(Points, Case, PostgresTest):
         self.each(contract(), ("update source set state = 'open' where id = 2",), check)
 
     def test_the_source_changes_to_match_with_a_foreign_key(self):
-        self.given("alter table task add foreign key (s) references source(id) not valid")
+        self.given("set foreign_key_checks = 0; alter table task add foreign key (s) references source(id); "
+                   "set foreign_key_checks = 1" if self.on_mariadb else
+                   "alter table task add foreign key (s) references source(id) not valid")
         reset = self.RESET.replace("(2, 9, 0)", "(2, 2, 0)").replace("(4, 8, 0)", "(4, 2, 0)")
 
         def check(how):
@@ -143,19 +146,23 @@ class Interleaving(Points, Case, PostgresTest):
     SAME = "insert into source values (1, 'open'), (2, 'closed'), (3, 'open')"
     MORE = "insert into source select n, 'open' from generate_series(1, 9) n"
 
+    @property
+    def empty(self):
+        return "delete from source" if self.on_mariadb else "truncate source"       # which commits there
+
     def test_the_source_is_loaded_anew(self):
         """Truncated and filled again in one transaction: it was never empty."""
-        self.each(contract(), ("begin", "truncate source", self.SAME, "commit"), self.unchanged)
+        self.each(contract(), ("begin", self.empty, self.SAME, "commit"), self.unchanged)
 
     def test_the_source_is_loaded_anew_where_it_may_be_empty(self):
-        self.each(contract(rule=RULE[:-1] + ", allow_empty: true}"), ("begin", "truncate source", self.SAME, "commit"),
+        self.each(contract(rule=RULE[:-1] + ", allow_empty: true}"), ("begin", self.empty, self.SAME, "commit"),
                   self.unchanged)
 
     def test_the_source_is_loaded_anew_with_more(self):
         def check(how):
             self.assertIsNone(how.other.error, how)
             self.assertIn(self.there(how), ({1, 2, 3, 4, 5},) if how.in_time else ({1, 2, 3, 4, 5}, {1, 5}), how)
-        self.each(contract(), ("begin", "truncate source", self.MORE, "commit"), check)
+        self.each(contract(), ("begin", self.empty, self.MORE, "commit"), check)
 
     def test_the_task_finds_another_source(self):
         self.each(contract(), ("update task set s = 1 where id = 2",), self.saved_if_found(2))
@@ -181,10 +188,10 @@ class Writers(Case):
                    "s integer); create table sub (id integer primary key, task_id integer references task(id)); "
                    "create index task_s on task(s); create index sub_task on sub(task_id); "
                    "insert into source values (0, 'open')")
-        if not self.on_postgres:
+        if self.on_sqlite:
             self.db.rows("pragma journal_mode = wal")
-        self.until = time.monotonic() + self.SECONDS
-        self.trouble, self.gone_for = [], {"kept": set(), "lost": set()}
+        self.until, self.at_most = time.monotonic() + self.SECONDS, time.monotonic() + 40
+        self.trouble, self.gone_for, self.made = [], {"kept": set(), "lost": set()}, 0
         threads = [threading.Thread(target=self.guarded, args=(self.write, n)) for n in range(3)]
         threads += [threading.Thread(target=self.guarded, args=(self.sweep_on, n)) for n in range(2)]
         for t in threads:
@@ -201,6 +208,12 @@ class Writers(Case):
         self.assertEqual(lost & left, set(), "orphans stayed")
         self.assertEqual(set(self.ids("sub")), left)
 
+    def over(self):
+        """On a busy machine it takes longer until that means anything."""
+        lost = len(self.gone_for["lost"])
+        enough = self.made - lost > 60 and lost > 20
+        return time.monotonic() > (self.until if enough or self.trouble else self.at_most)
+
     def guarded(self, what, n):
         try:
             what(n)
@@ -208,7 +221,7 @@ class Writers(Case):
             self.trouble.append(e)
 
     def sweep_on(self, _):
-        while time.monotonic() < self.until:
+        while not self.over():
             r = lapse(self.db, self.CONTRACT, "sweep", "--json")
             if r.code != 0:
                 raise AssertionError(str(r))
@@ -222,17 +235,18 @@ class Writers(Case):
 
         def do(*statements):
             c = db.cursor()
-            c.execute("begin immediate" if not self.on_postgres else "begin")
+            c.execute("begin immediate" if self.on_sqlite else "begin")
             for s in statements:
                 c.execute(s)
             c.execute("commit")
 
         def task(source):
             i = next(numbers)
+            self.made += 1
             alive.setdefault(source, []).append(i)
             return f"insert into task values ({i}, {source})", f"insert into sub values ({i}, {i})"
 
-        while time.monotonic() < self.until:
+        while not self.over():
             source = next(numbers)
             make = f"insert into source values ({source}, 'open')"
             if rng.random() < 0.4:

@@ -5,16 +5,18 @@ row was deleted has it whole; who is told that none was has it purged."""
 import contextlib
 import os
 import random
+import re
 import threading
 import time
 
+from daemon import Daemon, eventually
 from harness import *
 from proxy import CUT, DEAF, MUTE, Proxy, Session
 
 SCHEMA = """
     create table workflow (id text primary key, status text);
     create table workflow_step (id integer primary key, workflow_id text references workflow(id));
-    create table workflow_kv (instance_id text, key text, primary key (instance_id, key));
+    create table workflow_kv (instance_id text, "key" text, primary key (instance_id, "key"));
     create index step_workflow on workflow_step(workflow_id)"""
 CONTRACT = """
     purges:
@@ -24,8 +26,10 @@ CONTRACT = """
           - workflow_step(workflow_id)
           - { ref: workflow_kv(instance_id), keep: { key: ["workflow:output"] } }
           - workflow(id)"""
+LOOK = re.compile(r"WITH RECURSIVE lapse_reason|SELECT(?s:.)*`lapse_purge`")
 WHOLE, PURGED = (1, 2, 3), (0, 0, 1)
 AT = "2024-06-15T10:00:00.000Z"
+LATER = "2024-06-15T11:59:30.000Z"       # not due yet
 
 
 class Purging(Case):
@@ -74,7 +78,15 @@ class Purging(Case):
         self.assertEqual((self.states(), self.rows()), ({n: PURGED for n in self.NAMES}, []))
 
 
-class Statements(Purging, PostgresTest):
+class Statements(Purging):
+    def at(self, text):
+        """A time as a session writes it by itself."""
+        return self.per_engine(postgres=f"'{text}'", mariadb="'" + text.replace("T", " ").replace("Z", "") + "'")
+
+    def its_rows_alone(self):
+        """A session of MariaDB otherwise keeps locked whatever it looked at, which in a short table may be all."""
+        return self.per_engine(postgres="select 1", mariadb="set session transaction isolation level read committed")
+
     def through(self, before=None):
         with Proxy(self.db, before) as proxy:
             r = self.due(proxy.dsn, code=None)
@@ -88,7 +100,7 @@ class Statements(Purging, PostgresTest):
         begins = next(i for i, s in enumerate(seen) if s.begins_batch)
         ends = next(i for i, s in enumerate(seen[begins:], begins) if s.ends_batch)
         self.assertTrue(seen[ends].sql.startswith("COMMIT"), seen)
-        look = max(i for i, s in enumerate(seen[:begins]) if s.sql.startswith("WITH RECURSIVE lapse_reason"))
+        look = max(i for i, s in enumerate(seen[:begins]) if LOOK.match(s.sql))
         return range(seen[look].number - 1, min(seen[ends].number + 2, len(seen)) + 1)
 
     def each(self, act, check, early=(), late=()):
@@ -98,7 +110,7 @@ class Statements(Purging, PostgresTest):
             with self.subTest(point=point):
                 self.fill()
                 with Session(self.db) as other:
-                    other.do(*early)
+                    other.do(self.its_rows_alone(), *early)
                     came = []
 
                     def come_in(statement):
@@ -117,6 +129,7 @@ class Statements(Purging, PostgresTest):
         return outcomes
 
 
+@every_server
 class Cancel(Statements):
     CANCEL = "delete from lapse_purge where space = 'workflow' and instance = 'b'"
 
@@ -170,7 +183,7 @@ class Cancel(Statements):
                 self.fill()
                 self.given(f"insert into lapse_purge (space, instance, reason, scheduled_at) values ('workflow', 'b', 'failed', '{AT}')")
                 with Session(self.db) as other:
-                    other.do("begin", f"delete from lapse_purge where instance = 'b' and reason = '{held}'")
+                    other.do(self.its_rows_alone(), "begin", f"delete from lapse_purge where instance = 'b' and reason = '{held}'")
                     r = self.due()
                     self.assertEqual((sorted(self.executed(r)), self.state("b")), (["a", "c"], WHOLE), r)
                     other.do("rollback")
@@ -187,11 +200,13 @@ class Cancel(Statements):
             self.assertEqual((status, steps), ([("running",)], 1 if purged else 3), how)
             return purged
         self.assertEqual(self.each([
-            "begin", self.CANCEL, "insert into workflow values ('b', 'x') on conflict (id) do nothing",
+            "begin", self.CANCEL, self.per_engine(postgres="insert into workflow values ('b', 'x') on conflict (id) do nothing",
+                                                  mariadb="insert ignore into workflow values ('b', 'x')"),
             "update workflow set status = 'running' where id = 'b'", "insert into workflow_step values (99, 'b')", "commit"],
             check), {True, False})
 
 
+@every_server
 class Schedule(Statements):
     def test_again(self):
         """A repeat never fails; whatever is left of it goes with the next run."""
@@ -204,7 +219,7 @@ class Schedule(Statements):
             self.assertEqual(self.rows(), [], how)
             return len(left)
         self.assertEqual(self.each(["insert into lapse_purge (space, instance, reason, scheduled_at) values "
-                                    f"('workflow', 'b', 'other', '{AT}')"], check), {0, 1})
+                                    f"('workflow', 'b', 'other', {self.at(AT)})"], check), {0, 1})
 
     def test_in_a_transaction_that_commits_late(self):
         """Nothing remembers how far it had looked."""
@@ -215,9 +230,10 @@ class Schedule(Statements):
         fill = self.fill
         self.fill = lambda: fill(self.NAMES + ["late"]) or self.given("delete from lapse_purge where instance = 'late'")
         self.each(["commit"], check, early=["begin", "insert into lapse_purge (space, instance, reason, scheduled_at) values "
-                                                     "('workflow', 'late', 'completed', '2020-01-01T00:00:00Z')"])
+                                                     f"('workflow', 'late', 'completed', {self.at('2020-01-01T00:00:00Z')})"])
 
 
+@every_server
 class Broken(Statements):
     def at_each(self, what):
         unknown = 0
@@ -282,6 +298,110 @@ class Broken(Statements):
                 self.assertEqual((self.states(), self.rows()), ({n: PURGED for n in self.NAMES}, []))
 
 
+@every_server
+class Refused(Statements):
+    NAMES = ["b"]
+
+    def test_changed_before_it_is_noted(self):
+        """What failed was another purge: the one that is there now has not been tried."""
+        self.given(self.per_engine(
+            postgres="""create function no() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+                        create trigger no before delete on workflow for each row execute function no()""",
+            mariadb="create trigger no before delete on workflow for each row signal sqlstate '45000' set message_text = 'no'"))
+        self.fill()
+        noted = []
+
+        def come_in(statement):
+            if "attempts = " in statement.sql:
+                noted.append(statement)
+                with Session(self.db) as other:
+                    other.do(f"update lapse_purge set scheduled_at = {self.at(LATER)}")
+                    other.finish()
+                    self.assertIsNone(other.error)
+
+        self.through(come_in)
+        self.assertTrue(noted)
+        self.assertEqual(self.db.rows("select attempts, error, retry_at from lapse_purge"), [(0, None, None)])
+
+
+@every_server
+class Daemons(Statements):
+    """The same from the daemon, whose purges share a process with everything else."""
+
+    def through_daemon(self, kill_at=None):
+        """Statements of its first batch; killed before that one."""
+        self.fill()
+        seen, box, ready = [], [], threading.Event()
+        purger = []
+
+        def before(s):
+            if re.search(r"lapse_reason|min\(own\.reason\)", s.sql) and not purger:
+                purger.append(s.connection)
+            if s.connection not in purger or not (seen or s.begins_batch):
+                return None
+            seen.append(s)
+            if len(seen) != kill_at:
+                return None
+            ready.wait(20)
+            box[0].process.kill()
+            return CUT
+
+        with Proxy(self.db, before) as proxy:
+            box.append(Daemon(proxy.dsn, CONTRACT))
+            ready.set()
+            if kill_at:
+                box[0].process.wait(40)
+                box[0].kill()
+            else:
+                eventually(lambda: not self.rows(), 40, words=lambda: str(box[0]))
+                box[0].stop()
+        return seen
+
+    def test_killed_at_every_statement(self):
+        seen = self.through_daemon()
+        ends = next(i for i, s in enumerate(seen) if s.ends_batch)
+        self.assertTrue(seen[ends].sql.startswith("COMMIT"), seen)
+        outcomes = set()
+        for point in range(1, ends + 3):
+            with self.subTest(point=point):
+                self.through_daemon(point)
+                states = set(self.states().values())
+                self.assertIn(states, ({WHOLE}, {PURGED}), seen[:point])
+                self.assertEqual(self.rows(), self.NAMES if states == {WHOLE} else [], seen[:point])
+                outcomes |= states
+        self.assertEqual(outcomes, {WHOLE, PURGED})
+        self.fill()
+        with Daemon(self.db, CONTRACT) as d:
+            eventually(lambda: not self.rows(), 40, words=lambda: str(d))
+        self.assertEqual(self.states(), {n: PURGED for n in self.NAMES})
+
+
+class Spaces(Purging, PostgresTest):
+    def test_one_that_fails_does_not_hold_up_the_next(self):
+        """What is due in the first could not be read, since the table was locked for too long."""
+        self.fill()
+        first = "purges:\n      earlier: { erases: [ workflow(id) ] }"
+        locked, purger = [], []
+
+        def before(s):
+            if not purger and "lapse_reason" in s.sql:
+                purger.append(s.connection)
+                locked.append(self.db.connect())
+                locked[0].autocommit = False
+                locked[0].cursor().execute("lock table lapse_purge in access exclusive mode")
+            elif s.connection in purger and s.sql.startswith("ROLLBACK") and len(locked) == 1:
+                locked[0].rollback()
+                locked.append(True)
+
+        with Proxy(self.db, before) as proxy, Daemon(proxy.dsn, CONTRACT.replace("purges:", first)) as d:
+            d.wait_for("purge.executed", instance="a", timeout=40)
+            self.assertIn("lock timeout", d.wait_for("purge.failed", space="earlier")["message"])
+            looks = [s for s in proxy.seen if s.connection in purger and "lapse_reason" in s.sql]
+            executed = next(s for s in proxy.seen if s.connection in purger and s.begins_batch)
+            self.assertEqual(len([s for s in looks if s.number < executed.number]), 2, "in the same turn")
+        locked[0].close()
+
+
 @every_engine
 class Together(Purging):
     """Several at work, beside programs that schedule, cancel and start again: raw rows are the judge."""
@@ -302,10 +422,10 @@ class Together(Purging):
             with contextlib.closing(self.db.connect()) as c:
                 for n in victims:
                     q = c.cursor()
-                    mark = "%s" if self.on_postgres else "?"
+                    mark = "?" if self.on_sqlite else "%s"
                     q.execute(f"delete from lapse_purge where space = 'workflow' and instance = {mark}", (n,))
                     (cancelled if q.rowcount else told_gone).append(n)
-                    if not self.on_postgres:
+                    if self.on_sqlite:
                         c.commit()
                     time.sleep(0.001)
             stop.set()

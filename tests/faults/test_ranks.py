@@ -20,7 +20,8 @@ def contract(cap, more=""):
     return f"policies: {{t: {{table: t, cap: {cap}, with: [o(t_id)]{more}}}}}"
 
 
-class Ranks(Case, PostgresTest):
+@every_server
+class Ranks(Case):
     def setUp(self):
         super().setUp()
         self.given("""create table t (id integer primary key, g text, at bigint not null);

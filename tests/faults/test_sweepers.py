@@ -25,21 +25,22 @@ class Sweepers(Case):
         self.assertEqual(self.gone(last), {}, last)
         return results
 
-    def series(self, into, select, last, first=1):
-        series = f"generate_series({first}, {last}) s(n)" if self.on_postgres else \
-            f"(with recursive s(n) as (select {first} union all select n + 1 from s where n < {last}) select n from s) s"
-        self.given(f"insert into {into} select {select} from {series}")
+    def fill(self, into, select, last):
+        if self.on_mariadb:     # there / makes fractions
+            select = select.replace("/", "div")
+        self.given(f"insert into {into} select {select} from ({self.series(last)}) s")
 
+    @again
     def test_a_table_alone(self):
         self.given("create table t (id integer primary key, at_ms bigint); create index t_at on t(at_ms)")
-        self.series("t", f"n, case when n % 10 = 0 then {MS + 1} else n end", 4000)
+        self.fill("t", f"n, case when n % 10 = 0 then {MS + 1} else n end", 4000)
         results = self.at_once("policies: {t: {table: t, expires: at_ms, batch: 20}}", {"t": 3600})
         self.left("t", *range(10, 4001, 10))
-        if self.on_postgres:
-            self.assertGreater(sum(r.policy("t")["rows"] > 0 for r in results), 1, "only one of them found anything")
+        if not self.on_sqlite and sum(r.policy("t")["rows"] > 0 for r in results) == 1:
+            raise TooSoon("a sweep that others have their share of")
 
     def test_with_a_write_ahead_log(self):
-        if not self.on_postgres:
+        if self.on_sqlite:
             self.db.rows("pragma journal_mode = wal")
         self.owned(10)
 
@@ -51,10 +52,10 @@ class Sweepers(Case):
             create table ext (id integer primary key, job_id integer references job(id));
             create index job_at on job(at_ms); create index step_job on step(job_id);
             create index note_step on note(step_id); create index ext_job on ext(job_id)""")
-        self.series("job", f"n, case when n % 10 = 0 then {MS + 1} else n end", 1000)
-        self.series("step", "n, (n + 1) / 2", 2000)
-        self.series("note", "n, (n + 1) / 2", 4000)
-        self.series("ext", "n, n", 1000)
+        self.fill("job", f"n, case when n % 10 = 0 then {MS + 1} else n end", 1000)
+        self.fill("step", "n, (n + 1) / 2", 2000)
+        self.fill("note", "n, (n + 1) / 2", 4000)
+        self.fill("ext", "n, n", 1000)
         self.at_once(f"policies: {{job: {{table: job, expires: at_ms, batch: {batch}, detach: [ext(job_id)], "
                      f"with: [{{ref: step(job_id), with: [note(step_id)]}}]}}}}",
                      {"job": 900, "step": 1800, "note": 3600}, {"ext": 900})
@@ -74,15 +75,15 @@ class Sweepers(Case):
             create table node (id integer primary key, at_ms bigint);
             create table edge (id integer primary key, a integer references node(id), b integer references node(id));
             create index edge_a on edge(a); create index edge_b on edge(b); create index node_at on node(at_ms)""")
-        self.series("node", "n, 0", 600)
-        self.series("edge", "n, n, 1 + (n * 7919) % 600", 600)
+        self.fill("node", "n, 0", 600)
+        self.fill("edge", "n, n, 1 + (n * 7919) % 600", 600)
         self.at_once("policies: {node: {table: node, expires: at_ms, batch: 10, with: [edge(a), edge(b)]}}",
                      {"node": 600, "edge": 600})
 
     def test_a_table_that_refers_to_itself(self):
         self.given("create table t (id integer primary key, parent integer references t(id), at_ms bigint); "
                    "create index t_parent on t(parent); create index t_at on t(at_ms)")
-        self.series("t", f"n, null, case when n % 10 = 0 then {MS + 1} else 0 end", 800)
+        self.fill("t", f"n, null, case when n % 10 = 0 then {MS + 1} else 0 end", 800)
         self.given("update t set parent = 1 + (id * 7919) % 800")
         parents = dict(self.db.rows("select id, parent from t"))
         results = self.at_once("policies: {t: {table: t, expires: at_ms, batch: 10, detach: [t(parent)]}}",
@@ -98,9 +99,9 @@ class Sweepers(Case):
                    "create table leaf (id integer primary key, t_id integer references t(id)); "
                    "create index t_parent on t(parent); create index t_at on t(at_ms); create index leaf_t on leaf(t_id)")
         young = MS + 1
-        self.series("t", f"n, null, case when n % 3 = 0 then 0 else {young} end", 100)
+        self.fill("t", f"n, null, case when n % 3 = 0 then 0 else {young} end", 100)
         for level in range(1, 8):       # each row has one below it, so trees are eight high
-            self.series("t", f"n + {level} * 100, n + {level - 1} * 100, "
+            self.fill("t", f"n + {level} * 100, n + {level - 1} * 100, "
                              f"case when n % 10 = {level} then 0 else {young} end", 100)
         self.given("insert into leaf select id, id from t")
         parents = dict(self.db.rows("select id, parent from t"))
@@ -116,8 +117,8 @@ class Sweepers(Case):
     def test_after_and_hold(self):
         self.given("create table t (id integer primary key, at_ms bigint); create table wait (id integer primary key, t_id "
                    "integer references t(id)); create index t_at on t(at_ms); create index wait_t on wait(t_id)")
-        self.series("t", "n, 0", 1000)
-        self.series("wait", "n, n * 10", 100)
+        self.fill("t", "n, 0", 1000)
+        self.fill("wait", "n, n * 10", 100)
         self.at_once("policies: {t: {table: t, expires: at_ms, batch: 10, after: [wait(t_id)], hold: 'this.id % 7 = 0'}}",
                      {"t": sum(n % 10 != 0 and n % 7 != 0 for n in range(1, 1001))})
 
@@ -125,7 +126,7 @@ class Sweepers(Case):
         self.given("create table a (id integer primary key, at_ms bigint); create table b (id integer primary key, "
                    "a_id integer references a(id), at_ms bigint); create index b_a on b(a_id); "
                    "create index a_at on a(at_ms); create index b_at on b(at_ms)")
-        self.series("a", "n, 0", 500)
-        self.series("b", f"n, n, case when n % 2 = 0 then 0 else {MS + 1} end", 500)
+        self.fill("a", "n, 0", 500)
+        self.fill("b", f"n, n, case when n % 2 = 0 then 0 else {MS + 1} end", 500)
         self.at_once("policies:\n  a: {table: a, expires: at_ms, batch: 10, with: [b(a_id)]}\n"
                      "  b: {table: b, expires: at_ms, batch: 10}", {"a": 500, "b": 500})

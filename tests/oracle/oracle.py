@@ -13,6 +13,7 @@ PostgreSQL shows in UTC.
 """
 import datetime
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from fractions import Fraction
 from zoneinfo import ZoneInfo
@@ -24,6 +25,8 @@ DAY = 86400 * SECOND
 UNITS = {"s": SECOND, "ms": 1000, "us": 1}
 NEVER = None            # a keep that never ends
 
+BLANKS, CASE = "blanks", "case"
+
 UNUSABLE = "unusable"   # a time that cannot be read as an instant (NULL is None)
 
 
@@ -32,9 +35,10 @@ UNUSABLE = "unusable"   # a time that cannot be read as an instant (NULL is None
 @dataclass(eq=False)
 class Column:
     name: str
-    kind: str               # int, real, text, bool, uuid, timestamptz, timestamp, date
+    kind: str               # int, real, text, bool, bytes, uuid, timestamptz, timestamp, date
     nullable: bool = True
     order: list = None      # of an enum: its values from the least to the greatest
+    folds: str = None       # BLANKS at the end, or CASE and accents and these: texts the column takes for equal
 
 
 @dataclass(eq=False)
@@ -332,6 +336,8 @@ def read_server(text):
         return UNUSABLE
     m = _SERVER.match(text)
     year = int(m[1])
+    if not int(m[2]) or not int(m[3]) or not year:      # MariaDB: no date
+        return UNUSABLE
     days = days_of(1 - year if m[9] else year, int(m[2]), int(m[3]))
     hour, minute, second = (int(m[i] or 0) for i in (4, 5, 6))
     return days * DAY + ((hour * 60 + minute) * 60 + second) * SECOND + int((m[7] or "0").ljust(6, "0"))
@@ -386,31 +392,34 @@ def any_of(truths):
 
 class Conditions:
     """Judges conditions for one policy: its unit, its zone, the run's now. sql: text of an SQL condition -> a function
-    of (row, state) that tells what it says."""
+    of (row, state) that tells what it says.
+
+    A column may take texts for equal that are not the same. Then a row goes only for what is the same, and stays also
+    for what is equal; `keeps` says that the condition is one that keeps rows."""
 
     def __init__(self, now, unit, zone, sql):
         self.now, self.unit, self.zone, self.sql = now, unit, zone, sql
 
-    def truth(self, condition, table, row, state, prefixes=False):
+    def truth(self, condition, table, row, state, prefixes=False, keeps=False):
         if condition is None:
             return True
         if isinstance(condition, str):
             return self.sql[condition](row, state)
         return all_of(
-            any_of(self.truth(c, table, row, state) for c in value) if key == "any"
-            else self._column(table.column(key), row, value, prefixes) for key, value in condition.items())
+            any_of(self.truth(c, table, row, state, keeps=keeps) for c in value) if key == "any"
+            else self._column(table.column(key), row, value, prefixes, keeps) for key, value in condition.items())
 
-    def _column(self, column, row, said, prefixes):
+    def _column(self, column, row, said, prefixes, keeps):
         value = row[column.name]
         if not isinstance(said, dict):
-            return self._is_in(value, column, said, prefixes)
-        return all_of(self._compare(value, column, op, operand) for op, operand in said.items())
+            return self._is_in(value, column, said, prefixes, keeps)
+        return all_of(self._compare(value, column, op, operand, keeps) for op, operand in said.items())
 
-    def _compare(self, value, column, op, operand):
+    def _compare(self, value, column, op, operand, keeps):
         if op == "eq":
-            return self._is_in(value, column, operand, False)
+            return self._is_in(value, column, operand, False, keeps)
         if op == "not":
-            found = self._is_in(value, column, operand, False)
+            found = self._is_in(value, column, operand, False, not keeps)
             return None if found is None else not found
         if op in ("older_than", "newer_than"):
             at = instant(value, column, self.unit, self.zone)
@@ -426,12 +435,12 @@ class Conditions:
             return like(value, operand)
         return {"lt": value < operand, "lte": value <= operand, "gt": value > operand, "gte": value >= operand}[op]
 
-    def _is_in(self, value, column, wanted, prefixes):
+    def _is_in(self, value, column, wanted, prefixes, folded):
         wanted = wanted if isinstance(wanted, list) else [wanted]
-        return any_of(self._is(value, w, column, prefixes) for w in wanted)
+        return any_of(self._is(value, w, column, prefixes, folded) for w in wanted)
 
     @staticmethod
-    def _is(value, wanted, column, prefixes):
+    def _is(value, wanted, column, prefixes, folded):
         if wanted is None:
             return value is None
         if value is None:
@@ -443,7 +452,16 @@ class Conditions:
                 return type(value) is str and value.startswith(wanted[:-1])
         if column.kind == "uuid":
             return value.lower() == wanted.lower()
+        if folded and column.folds:
+            return same(fold(value, column.folds), fold(wanted, column.folds))
         return same(value, wanted)
+
+
+def fold(text, how):
+    text = text.rstrip(" ")
+    if how == CASE:
+        text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c)).upper()
+    return text
 
 
 def like(value, pattern):
@@ -472,8 +490,17 @@ def place(value, column):
     if column.order:
         return 1, column.order.index(value)
     if column.kind in ("timestamptz", "timestamp", "date"):
-        return 1, _INFINITE[value] if value in _INFINITE else read_server(value)
+        return 1, _INFINITE[value] if value in _INFINITE else in_order(value)
     return {str: 2, bytes: 3}.get(type(value), 1), value
+
+
+def in_order(text):
+    """A number that grows with what a server shows, be it a time or a date with zeros in it."""
+    m = _SERVER.match(text)
+    number = 1 - int(m[1]) if m[9] else int(m[1])
+    for part, most in zip(m.groups()[1:6], (13, 32, 24, 60, 60)):
+        number = number * most + int(part or 0)
+    return number * SECOND + int((m[7] or "0").ljust(6, "0"))
 
 
 class Newest:
@@ -533,7 +560,7 @@ class Orphan:
             return False
         found = self.sources(row, state)
         if self.when == "deleted_or_unmatched":
-            found = [r for r in found if conditions.truth(self.matching, self.source, r, state) is True]
+            found = [r for r in found if conditions.truth(self.matching, self.source, r, state, keeps=True) is True]
         return not found
 
 
@@ -555,15 +582,16 @@ class Verdict:
     def count(self, word):
         return sum(1 for w in self.why.values() if w.startswith(word))
 
-    def may_count(self, reference):
+    def may_count(self, reference, splits=False):
         """Whether a sweep may count this reference as emptied: in a row that stays it does; a row that is due itself
-        does not count; one that goes with others may, if it goes in a later batch than what it referred to."""
+        does not count; one that goes with others may, if it goes in a later batch than what it referred to, which
+        with split may go ahead."""
         at, owner = reference[:2], self.emptied[reference]
         if at not in self.gone:
             return True
         if at[0] is self.table and at[1] in self.roots:
             return False
-        return not self.roots_of[owner] <= self.roots_of[at]
+        return splits or not self.roots_of[owner] <= self.roots_of[at]
 
 
 def listed(value):
@@ -655,7 +683,7 @@ class Judge:
             and self.conditions.truth(self.said.get("where"), self.table, row, state) is True
 
     def held(self, row, state):
-        return "hold" in self.said and self.conditions.truth(self.said["hold"], self.table, row, state) is True
+        return "hold" in self.said and self.conditions.truth(self.said["hold"], self.table, row, state, keeps=True) is True
 
     def timed(self):
         """Whether a row's age plays a part."""
@@ -723,7 +751,7 @@ class Judge:
             row = state[level.table][i]
             for ref, where in level.after:
                 for _, r in ref.rows_of(row, state):
-                    if self.conditions.truth(where, ref.table, r, state) is True:
+                    if self.conditions.truth(where, ref.table, r, state, keeps=True) is True:
                         return "after"
             for ref, where, below in level.owned:
                 for j, r in ref.rows_of(row, state):

@@ -7,7 +7,7 @@ import random_rounds
 FEATURES = """
 1 µs off the cutoff; after; after and with; after below with; after on the table itself; after where
 after where below with; age; age of several columns; any; at the cutoff; batch 1; batch 1000; batch 2-5; batch default
-batch null; comparison; cutoff near a clock change; cycle of rows; deferred foreign key; dependent without a key
+batch null; comparison; cutoff near a clock change; cycle of rows; dependent without a key
 detach; detach below with; detach of part of the columns; detach on a dependent itself; detach on the table itself
 detached; detached and gone; disabled policy; dropped column; eq; escaped star; expires; extreme integer
 extreme keep; foreign key
@@ -15,12 +15,12 @@ garbage text; hold; inclusive; index; keep by; keep column; keep now; keep other
 kept: out; kept: unreadable; kept: waiting after; kept: waiting where
 kept: waiting below: held; kept: waiting below: null; kept: waiting below: out; kept: waiting below: unreadable
 kept: young; key bigint; key integer
-key of 2 columns; key of 3 columns; key text; key varchar; like; list with null; name in other case; newer_than
+key of 2 columns; key of 3 columns; key varchar; like; list with null; name in other case; newer_than
 no foreign key; not
 not null; nothing goes; odd names; older_than; on delete cascade; on delete restrict; on delete set null; order; prefix
 policies for root and dependent; root refers to its dependents; time in the key
 reference of several columns; reference to a unique key; reference with ->; reference within the key; rows
-rows with null; second policy; skipped time; something goes; something stays; sql condition; sql condition on another table
+rows with null; second policy; skipped time; something goes; split; split below; something stays; sql condition; sql condition on another table
 subtree with where; text with offset; text without offset; three tables lose rows; time int ms; time int s; time int us
 time text; two paths; two references; two references emptied in a row
  unique key only; where; with 1 deep; with 2 deep; with 3 deep
@@ -36,13 +36,16 @@ orphan: NULL by; orphan: NULL in a part of by; orphan: a source key that is not 
 orphan: match unknown; orphan: parts of several sources; orphan: source deleted; orphan: source unmatched
 empty source allowed; empty source refused; policies for source and orphans
 kept: has a source; kept: among the newest; kept: waiting below: has a source; kept: waiting below: among the newest
-with on a dependent itself; with on the table itself; with where; with where below; young descendant goes; zone
+with on a dependent itself; with on the table itself; with where; with where below; workers; young descendant goes; zone
+found by index; found by key; found by index, workers; found by key, workers
 """
-ONLY = {"sqlite": "strict; without rowid; integer column with other values; text column with other values; key int;"
+ONLY = {"sqlite": "deferred foreign key; key text; strict; without rowid; integer column with other values; text column with other values; key int;"
                   " key not declared NOT NULL; orphan: by holds another type;"
                   " groups or order of several types",
-        "postgres": "domain; infinity; key smallint; key uuid; partitioned; partitioned by time; schema;"
-                    " time date; time timestamp; time timestamptz; orphan by uuid; orphan by bool"}
+        "postgres": "found by place; found by place, workers; deferred foreign key; key text; enum; domain; infinity; key smallint; key uuid; partitioned; partitioned by time; schema;"
+                    " time date; time timestamp; time timestamptz; orphan by uuid; orphan by bool",
+        "mariadb": "enum; text that folds; zero date; far time; key int unsigned; key varbinary; key binary; time date;"
+                   " time timestamp; time timestamptz; orphan by uuid; orphan by bool; orphan by bytes"}
 
 
 def expected(engine):

@@ -80,7 +80,7 @@ class OnPostgres:
                 values = (", ".join(round_words.literal(v) for v in row.values()) for row in made.rows)
                 out.append(insert + " " + ",\n".join(f"({v})" for v in values))
             out += r.last
-        db.script(";\n".join(out + ["commit"]))
+        db.script(";\n".join(out + ["commit"] + [s for r in played for s in r.last_of_all()]))
 
     @classmethod
     def rows(cls, db, r):
@@ -93,7 +93,54 @@ class OnPostgres:
         return found
 
 
-ENGINES = {"sqlite": OnSqlite, "postgres": OnPostgres}
+class OnMariadb:
+    TIMES = {"timestamptz": "+00", "timestamp": "", "date": ""}
+
+    @staticmethod
+    def fresh():
+        return harness.mariadb().fresh()
+
+    @classmethod
+    def load(cls, db, played):
+        c = db.connection
+        c.execute("set foreign_key_checks = 0, sql_mode = concat(@@sql_mode, ',NO_BACKSLASH_ESCAPES')")
+        for r in played:
+            for statement in r.create():
+                c.execute(statement)
+        c.begin()
+        for r in played:
+            for made, insert in r.inserts():
+                marks = ", ".join(["%s"] * len(made.table.columns))
+                rows = [tuple(v.removesuffix("+00") if isinstance(v, str) and c.kind == "timestamptz" else v
+                              for v, c in zip(row.values(), made.table.columns.values())) for row in made.rows]
+                c.cursor().executemany(insert.replace("%", "%%") + f" ({marks})", rows)
+        c.commit()
+        c.execute("set foreign_key_checks = 1")
+        for r in played:
+            for statement in r.last:
+                c.execute(statement)
+
+    @classmethod
+    def rows(cls, db, r):
+        found = {}
+        for m in r.made:
+            columns = ", ".join(f"cast({round_words.sql_name(n)} as char)" if c.kind in (*cls.TIMES, "uuid")
+                                else round_words.sql_name(n) for n, c in m.table.columns.items())
+            kinds = [c.kind for c in m.table.columns.values()]
+            found[m.table] = [tuple(map(cls.value, row, kinds)) for row in
+                              db.rows(f"select {columns} from {r.table_sql(m)}")]
+        return found
+
+    @classmethod
+    def value(cls, v, kind):
+        if v is None:
+            return None
+        if kind in cls.TIMES:
+            return (v.rstrip("0").rstrip(".") if "." in v else v) + cls.TIMES[kind]
+        return {"real": float, "bool": bool}.get(kind, lambda x: x)(v)
+
+
+ENGINES = {"sqlite": OnSqlite, "postgres": OnPostgres, "mariadb": OnMariadb}
 
 
 # --- comparing -----------------------------------------------------------------------------------------------------
@@ -136,9 +183,11 @@ def per_table(at):
 class Checker:
     """Compares what the program said of one round with the oracle's verdicts."""
 
-    def __init__(self, r):
+    def __init__(self, r, db):
         self.r, self.wrong = r, []
         self.names = {s: m.table for m in r.made for s in spellings(m.table)}
+        if r.maria:     # says the database, too
+            self.names = {f"{db.name}.{s}": t for s, t in self.names.items()}
 
     def say(self, line):
         self.wrong.append(line)
@@ -173,6 +222,7 @@ class Checker:
             p = self.entry(output, name, "refused" if v and v.refused else "planned" if v else "disabled")
             if not p or not v or v.refused:
                 continue
+            self.found(p["found"]["by"], self.r.policies[name])
             self.expect("planned rows", self.counts(p["tables"]), per_table(v.gone))
             self.expect("planned detached", self.counts(p["detached"]),
                         per_table(r for r in v.emptied if r[:2] not in v.gone))
@@ -186,6 +236,11 @@ class Checker:
                 at = oracle.read_text(p[word], None) if p.get(word) else None
                 if v.times and at != oracle.UNUSABLE:
                     self.expect(f"planned {word}", at, most(v.times.values()))
+
+    def found(self, by, policy):
+        self.r.use(f"found by {by}")
+        if policy.get("workers"):
+            self.r.use(f"found by {by}, workers")
 
     def sweep(self, output, found):
         """found: the rows that are left."""
@@ -209,7 +264,8 @@ class Checker:
     def to_empty(self, v):
         """References that the sweep must count as emptied, and the most that it may."""
         low = per_table(r for r in v.emptied if r[:2] not in v.gone)
-        return low, per_table(r for r in v.emptied if v.may_count(r)) if len(v.roots) > self.r.batch else low
+        return low, per_table(r for r in v.emptied if v.may_count(r, self.r.splits)) \
+            if len(v.roots) > self.r.batch or self.r.splits else low
 
     def really_emptied(self, name, found):
         """The same, told from the rows that are left, where the order of the batches decides."""
@@ -259,7 +315,7 @@ def play(engine, played):
         on.load(db, played)
         contract = harness.contract_file(db, "policies:\n" + "".join(r.contract_part() for r in played))
         now = round_words.iso(played[0].now)
-        checkers = {r: Checker(r) for r in played}
+        checkers = {r: Checker(r, db) for r in played}
         if len(played) == 1:
             for r in played:
                 made = difference(as_rows(r.before), on.rows(db, r), ("not stored", "stored instead"))
@@ -345,10 +401,10 @@ class Played:
         return self
 
     def group(self, group):
+        suspects = self.suspects(group)
         for r in group:
             self.features.update(r.features)
             self.rounds += 1
-        suspects = self.suspects(group)
         blamed = False
         for r in suspects:
             try:

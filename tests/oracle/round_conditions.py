@@ -2,6 +2,7 @@
 import re
 
 import oracle
+from round_mariadb import quoted
 from round_words import WORDS, literal, sql_name
 
 
@@ -154,17 +155,19 @@ class Conditions:
         t = made.table
         status = next(iter(made.attributes))
         number_column = next((c for c, k in made.attributes.items() if k == "int"), None)
+        name, length = (quoted, "char_length") if self.maria else (sql_name, "length")
         ways = []
         if made.attributes[status] == "text":
             word = self.rng.choice(WORDS)
-            ways.append((f"this.{sql_name(status)} = {literal(word)} or this.{sql_name(status)} is null",
+            said = literal(word.replace("\\", "\\\\") if self.maria else word)
+            ways.append((f"this.{name(status)} = {said} or this.{name(status)} is null",
                          lambda row, state: row[status] is None or row[status] == word))
-            ways.append((f"length(this.{sql_name(status)}) > 4",
+            ways.append((f"{length}(this.{name(status)}) > 4",
                          lambda row, state: None if row[status] is None else len(row[status]) > 4))
         if number_column:
-            ways.append((f"this.{sql_name(number_column)} % 2 = 0",
+            ways.append((f"this.{name(number_column)} % 2 = 0",
                          lambda row, state: None if row[number_column] is None else row[number_column] % 2 == 0))
-            ways.append((f"coalesce(this.{sql_name(number_column)}, 0)\n  between 1 and 3",
+            ways.append((f"coalesce(this.{name(number_column)}, 0)\n  between 1 and 3",
                          lambda row, state: 1 <= (row[number_column] or 0) <= 3))
         if not ways or self.chance(0.5):
             self.use("sql condition on another table")
@@ -175,8 +178,8 @@ class Conditions:
             for r in made.rows:
                 if self.chance(share):
                     guard.rows.append(dict(zip(columns, [r[k] for k in key])))
-            match = " and ".join(f"g.{sql_name(c)} = this.{sql_name(k)}" for c, k in zip(columns, key))
-            ways = [(f"exists (select 1 from {self.table_sql(guard)} g where {match})",
+            match = " and ".join(f"g.{name(c)} = this.{name(k)}" for c, k in zip(columns, key))
+            ways = [(f"exists (select 1 from {quoted(guard.table.name) if self.maria else self.table_sql(guard)} g where {match})",
                      lambda row, state: any(all(oracle.same(r[c], row[k]) for c, k in zip(columns, key))
                                             for r in state[guard.table].values()))]
         text, truth = self.rng.choice(ways)

@@ -2,7 +2,7 @@
 import uuid
 from collections import Counter
 
-
+from round_mariadb import TEXT
 
 class Newest:
     def cap(self, policy, made):
@@ -16,7 +16,7 @@ class Newest:
         self.use(word)
         per = [self.group_column(made) for _ in range(self.pick(0, 1, 1, 1, 2))]
         if made.attributes and self.chance(0.1):
-            per.append(self.rng.choice(list(made.attributes)))
+            per.append(self.rng.choice(self.telling(made)))
         self.use(f"{word} per {len(per) if len(per) < 2 else 'several'}")
         by_age = [c for c in made.times if word == "keep_newest" and made.table.columns[c].kind == "text"]
         pool = [c for c in self.sortable(made) + by_age + [self.tied_column(made)] if c not in per]
@@ -37,7 +37,11 @@ class Newest:
         """Columns that say which row is newer. Not the times that are texts: written in several forms they do not sort
         as times, and the program says so, as it does of texts among numbers. (An age column is sorted by its instants.)
         """
-        return [c for c in made.times if made.table.columns[c].kind != "text"] + list(made.attributes)
+        return [c for c in made.times if made.table.columns[c].kind != "text"] + self.telling(made)
+
+    def telling(self, made):
+        """Attributes whose values differ where their bytes do."""
+        return [c for c in made.attributes if not made.table.columns[c].folds]
 
     def sorted_now(self, made):
         """The same for a table that has its rows."""
@@ -50,15 +54,19 @@ class Newest:
 
     def few_values(self, made, base, null):
         """A column of few values, NULL among them, perhaps; on SQLite perhaps of several types."""
-        kinds = [("int", "integer", [0, 1, 2]), ("text", "text", ["a", "A", ""])] if self.pg else \
+        text = TEXT if self.maria else "text"
+        kinds = [("int", "integer", [0, 1, 2]), ("text", text, ["a", "A", ""])] if not self.lite else \
             [("int", "INTEGER", [0, 1, 2]), ("text", "TEXT", ["a", "A", ""])]
         if self.pg:
             kinds += [("uuid", "uuid", [str(uuid.UUID(int=i)) for i in (0, 2**127, 3)]),
                       ("bool", "boolean", [True, False])]
+        if self.maria:
+            kinds += [("bytes", "binary(2)", [b"aa", b"AA", b"\0\0"]), ("bool", "boolean", [True, False]),
+                      ("int", "int unsigned", [0, 2**32 - 1, 7])]
         kind, sql_type, values = self.rng.choice(kinds)
         values = values[:self.pick(1, 2, 2, 3)]
         name = self.add_column(made, base, kind, sql_type, nullable=True)
-        mixed = not self.pg and kind == "int" and self.chance(0.15)
+        mixed = self.lite and kind == "int" and self.chance(0.15)
 
         def fill(row):
             if self.chance(null):

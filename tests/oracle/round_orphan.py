@@ -70,7 +70,7 @@ class Orphans:
         if whole and len(self.of_key) > 1 and self.chance(0.4):        # each part is there, but not together
             self.use("orphan: parts of several sources")
             return [self.rng.choice(whole)[k] for k in self.of_key]
-        if not self.pg and "STRICT" not in root.options and self.chance(0.1):
+        if self.lite and "STRICT" not in root.options and self.chance(0.1):
             self.use("orphan: by holds another type")
             return [self.pick("x", b"x", b"", *([0.5] if source.table.columns[k].kind == "int" else []))
                     for k in self.of_key]

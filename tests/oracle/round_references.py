@@ -6,16 +6,16 @@ from round_words import sql_name
 
 
 class References:
-    def column_ref(self, name):
+    def column_ref(self, name, folds=True):
         plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
-        if plain and name == name.lower() and self.chance(0.02):
+        if folds and plain and name == name.lower() and self.chance(0.02):
             self.use("name in other case")
             return name.upper()
         return name if plain and not self.chance(0.05) else sql_name(name)
 
     def table_ref(self, made):
         t = made.table
-        name = self.column_ref(t.name)
+        name = self.column_ref(t.name, folds=not self.maria)      # there they are files
         if self.pg and (t.schema != "public" or self.chance(0.2)):
             return f"{self.column_ref(t.schema)}.{name}"
         return name
@@ -23,6 +23,8 @@ class References:
     def ref(self, made, columns, targets, has_foreign, owner):
         order = list(range(len(columns)))
         explicit = targets != owner.table.key if not has_foreign else self.chance(0.1)
+        # The key's own names in another order are refused unless it is said what they point at.
+        explicit = explicit or (not has_foreign and columns != targets and set(columns) <= set(targets))
         if (explicit or has_foreign) and len(order) > 1 and self.chance(0.4):
             self.rng.shuffle(order)
         gap = self.pick("", "", " ")
@@ -54,7 +56,7 @@ class References:
         """A foreign key, written in some order of its columns."""
         made.table.foreign.append(Foreign(list(columns), owner.table, list(targets)))
         order = list(range(len(columns)))
-        if self.chance(0.3):
+        if self.chance(0.3) and not self.maria:     # there an index must have them in this order
             self.rng.shuffle(order)
         action = self.rng.choice(actions)
         sql = f"FOREIGN KEY ({', '.join(sql_name(columns[i]) for i in order)}) REFERENCES " \
@@ -62,7 +64,7 @@ class References:
         if action:
             sql += f" ON DELETE {action}"
             self.use(f"on delete {action.lower()}")
-        if self.chance(0.2):
+        if self.chance(0.2) and not self.maria:
             sql += " DEFERRABLE INITIALLY DEFERRED"
             self.use("deferred foreign key")
         made.foreign_sql.append(sql)
@@ -106,10 +108,11 @@ class References:
         foreign = self.chance(0.6)
         columns, targets = self.refer(made, "parent", made, True, foreign)
         cycles = self.chance(0.4)
-        if foreign:     # SQLite lets no order delete a cycle that RESTRICT holds together
+        if foreign:     # SQLite lets no order delete a cycle that RESTRICT holds together, MariaDB none that is just held
             actions = [None, "CASCADE", "SET NULL", "RESTRICT"]
-            self.constrain(made, columns, made, targets,
-                           actions[:3] if cycles and relation == "with" and not self.pg else actions)
+            if cycles and relation == "with" and not self.pg:
+                actions = actions[:3] if self.lite else actions[1:3]
+            self.constrain(made, columns, made, targets, actions)
         whole = [i for i, r in enumerate(made.rows) if None not in [r[t] for t in targets]]
         share = self.pick(0.3, 0.6, 0.9)
         for i, row in enumerate(made.rows):
@@ -162,7 +165,7 @@ class References:
             columns, targets = self.refer(made, base, owner, nullable, foreign)
         all_nullable = all(made.table.columns[c].nullable for c in columns)
         if owned_key:
-            extra = self.add_column(made, "seq", "int", "integer" if self.pg else "INTEGER", nullable=False)
+            extra = self.add_column(made, "seq", "int", "INTEGER" if self.lite else "integer", nullable=False)
             part = [c for c in columns if not made.table.columns[c].nullable]
             made.table.key = made.identity = part + [extra]
             numbers = iter(range(10**6))
@@ -240,11 +243,15 @@ class References:
         inner = {}
         if not keyless:
             self.selves(made, inner, "dependent")
+            grows, self.whole_below = bool(inner.get("with")), self.whole_below + bool(inner.get("with"))
             if depth < 3:
                 for _ in range(rng.choice([0, 1, 1, 2] if depth == 1 else [0, 1])):
                     self.dependent(made, inner, depth + 1)
             if depth == 1:
                 self.back(made, inner)
+            self.whole_below -= grows
+            if not grows and not self.whole_below and self.chance(0.35):
+                entry["split"] = True       # a subtree goes whole, with all that it owns
         entry.update(inner)
         made.refers = columns
         if made.times and not keyless and made.identity:
@@ -270,8 +277,9 @@ class References:
         columns, targets = self.refer(root, "latest", made, True, foreign)
         if foreign:
             self.constrain(root, columns, made, targets, [None, "SET NULL", "CASCADE"])
-            if self.pg:         # that table comes later, and so do its rows
-                self.last.append("SET CONSTRAINTS ALL IMMEDIATE")
+            if not self.lite:   # that table comes later, and so do its rows
+                if self.pg:
+                    self.last.append("SET CONSTRAINTS ALL IMMEDIATE")
                 self.last.append(f"ALTER TABLE {self.table_sql(root)} ADD {root.foreign_sql.pop()}")
         whole = [r for r in made.rows if None not in [r[t] for t in targets]]
         for row in root.rows:

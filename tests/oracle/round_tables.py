@@ -2,6 +2,8 @@
 import re
 import uuid
 
+import round_mariadb
+import oracle
 from oracle import Column, Table
 from round_words import ODD_COLUMNS, ODD_TABLES, ODD_TEXT, WORDS, literal, sql_name
 
@@ -60,7 +62,7 @@ class Tables:
 
     def settle(self, made):
         """The table's options, once its columns are known and before its rows are made."""
-        if not self.pg and made.table.key:
+        if self.lite and made.table.key:
             strict = all(t in ("INTEGER", "INT", "TEXT", "REAL") for t in made.types.values())
             made.options = [o for o, p in (("WITHOUT ROWID", 0.2), ("STRICT", 0.3 if strict else 0)) if self.chance(p)]
             made.suffix = " " + ", ".join(made.options) if made.options else ""
@@ -95,7 +97,9 @@ class Tables:
     KEYS = {"sqlite": [("int", "INTEGER"), ("int", "INT"), ("int", "BIGINT"), ("text", "TEXT"),
                        ("text", "VARCHAR(400)")],
             "postgres": [("int", "integer"), ("int", "bigint"), ("int", "smallint"), ("text", "text"),
-                         ("text", "varchar(400)"), ("uuid", "uuid")]}
+                         ("text", "varchar(400)"), ("uuid", "uuid")],
+            "mariadb": round_mariadb.KEYS}
+    ALTERNATES = {**KEYS, "mariadb": round_mariadb.ALTERNATES}
 
     def key(self, made, unique_only):
         """A primary key of one to three columns, or only a unique one."""
@@ -145,12 +149,15 @@ class Tables:
         kind, sql_type = made.table.columns[column].kind, made.types[column]
         if kind in ("timestamptz", "timestamp", "date"):
             return self.rng.choice([r[column] for r in made.rows if r[column]] or ["2020-01-01"])
+        if kind == "text" and few:
+            return self.pick("a", "A", "", "t'1")
+        if self.maria and kind in ("text", "bytes", "int"):
+            return self.maria_key_value(kind, sql_type, few)
         if kind == "text":
-            if few:
-                return self.pick("a", "A", "", "t'1")
             return self.rng.choice(ODD_TEXT) if self.chance(0.7) else f"k{self.rng.randrange(10000)}"
         if kind == "uuid":
-            return str(uuid.UUID(int=self.rng.randrange(4) if few else self.rng.getrandbits(128)))
+            return str(uuid.UUID(int=self.rng.randrange(4) if few else self.rng.getrandbits(128),
+                                 version=4 if self.maria else None))
         if kind == "bool":
             return self.chance(0.5)
         if few:
@@ -168,7 +175,7 @@ class Tables:
             return
         columns = []
         for i in range(self.pick(1, 1, 2)):
-            kind, sql_type = self.rng.choice(self.KEYS[self.engine])
+            kind, sql_type = self.rng.choice(self.ALTERNATES[self.engine])
             if sql_type == "smallint":
                 kind, sql_type = "int", "integer"
             columns.append(self.add_column(made, ["code", "region"][i], kind, sql_type, nullable=self.chance(0.6)))
@@ -179,27 +186,40 @@ class Tables:
     def attributes(self, made):
         """Columns for conditions."""
         made.attributes = {}
-        text, integer, real = ("text", "integer", "numeric") if self.pg else ("TEXT", "INTEGER", "REAL")
+        text, integer, real = {"postgres": ("text", "integer", "numeric"), "sqlite": ("TEXT", "INTEGER", "REAL"),
+                               "mariadb": (round_mariadb.TEXT, "integer", "decimal(10, 2)")}[self.engine]
+        note = self.pick(text, *round_mariadb.FOLDING) if self.maria else text
 
         def some(values, null=0.15):
             return lambda: None if self.chance(null) else self.rng.choice(values)
 
         words = self.rng.sample(WORDS, 5)
         plans = [("status", "text", text, some(words)), ("n", "int", integer, some(range(6))),
-                 ("note", "text", text, some(WORDS)), ("score", "real", real, some([0.0, 0.5, 1.5, 2.5, -3.0]))]
-        if self.pg:
+                 ("note", "text", note, some(WORDS)), ("score", "real", real, some([0.0, 0.5, 1.5, 2.5, -3.0]))]
+        if not self.lite:
             plans += [("flag", "bool", "boolean", some([True, False]))]
             if self.chance(0.2):
-                label = f"r{self.seed}_{len(self.made)}_enum"
                 states = [w for w in words if w.isascii()]
-                self.ddl.append(f"CREATE TYPE {label} AS ENUM ({', '.join(map(literal, states))})")
-                plans[0] = ("status", "enum", label, some(states))
+                plans[0] = ("status", "enum", self.enum(states), some(states))
         for base, kind, sql_type, value in plans:
             if base == "status" or self.chance(0.5):
                 c = self.add_column(made, base, "text" if kind == "enum" else kind, sql_type)
                 made.attributes[c] = kind
                 made.table.columns[c].order = states if kind == "enum" else None
+                if sql_type in round_mariadb.FOLDING:
+                    self.use("text that folds")
+                    made.table.columns[c].folds = oracle.BLANKS if sql_type.endswith("_bin") else oracle.CASE
                 made.fill[c] = lambda row, c=c, value=value: row.__setitem__(c, value())
+
+    def enum(self, states):
+        """A type of these values."""
+        self.use("enum")
+        listed = f"ENUM ({', '.join(map(literal, states))})"
+        if self.maria:      # a backslash is one: the session that creates it says so
+            return listed + round_mariadb.EXACT
+        label = f"r{self.seed}_{len(self.made)}_enum"
+        self.ddl.append(f"CREATE TYPE {label} AS {listed}")
+        return label
 
     def rows_of(self, made, count):
         for _ in range(count):

@@ -7,7 +7,8 @@ from round_words import (DAY, FAR, GARBAGE, HOUR, MINUTE, MS, S, WORDS, sql_name
 
 class Times:
     ENCODINGS = {"sqlite": ["int", "int", "text", "text"],
-                 "postgres": ["int", "int", "text", "timestamptz", "timestamp", "date"]}
+                 "postgres": ["int", "int", "text", "timestamptz", "timestamp", "date"],
+                 "mariadb": ["int", "int", "text", "timestamptz", "timestamp", "timestamp", "date"]}
 
     def time_column(self, made, encoding):
         base = self.pick("created_at", "expires_at", "updated", "seen", "ended")
@@ -16,18 +17,21 @@ class Times:
             unit = self.unit or self.pick("s", "ms", "us")
             if not self.unit or self.chance(0.2):
                 base += f"_{unit}"
-            sql_type = self.pick(*(("integer", "bigint") if unit == "s" else ("bigint",))) if self.pg \
+            sql_type = self.maria_time_type(encoding, unit) if self.maria else \
+                self.pick(*(("integer", "bigint") if unit == "s" else ("bigint",))) if self.pg \
                 else self.pick("INTEGER", "BIGINT", "INT")
             self.use(f"time int {unit}")
             name = self.add_column(made, base, "int", sql_type, nullable)
             if self.unit is None and not re.search(r"_(s|ms|us)$", name):
                 raise AssertionError(name)
         elif encoding == "text":
-            sql_type = self.pick("text", "varchar(80)") if self.pg else self.pick("TEXT", "VARCHAR(80)")
+            sql_type = self.maria_time_type(encoding, None) if self.maria else \
+                self.pick("text", "varchar(80)") if self.pg else self.pick("TEXT", "VARCHAR(80)")
             self.use("time text")
             name = self.add_column(made, base, "text", sql_type, nullable)
         else:
-            sql_type = encoding + (self.pick("", "", "(3)", "(0)") if encoding.startswith("timestamp") else "")
+            sql_type = self.maria_time_type(encoding, None) if self.maria else \
+                encoding + (self.pick("", "", "(3)", "(0)") if encoding.startswith("timestamp") else "")
             self.use(f"time {encoding}")
             name = self.add_column(made, base, encoding, sql_type, nullable)
         if self.pg and sql_type in ("bigint", "text", "timestamptz", "timestamp", "date") and self.chance(0.08):
@@ -79,12 +83,14 @@ class Times:
             return None
         at = self.near(self.row_cutoff(made, row))
         if column.kind == "int":
-            odd = not self.pg and "STRICT" not in made.options and column.name not in made.table.key
+            odd = self.lite and "STRICT" not in made.options and column.name not in made.table.key
             if odd and self.chance(0.05):
                 self.use("integer column with other values")
                 return self.pick(1.5, 1700000000.25, *(() if column.name in made.numbers else ("soon", b"\x00", "")))
             unit = oracle.unit_of(column, self.unit)
             value = at // unit + self.pick(0, 0, 1, -1)
+            if self.maria:
+                return self.maria_integer(made.types[column.name], value)
             if made.types[column.name] == "integer" and self.pg:
                 value = max(min(value, 2**31 - 1), -2**31)
             if self.chance(0.01) and made.types[column.name] != "integer":
@@ -94,6 +100,8 @@ class Times:
         if column.kind == "text":
             return self.time_text(made, at, column.name in made.table.key)
         sql_type = made.types[column.name]
+        if self.maria:
+            return self.maria_time(column.kind, sql_type, at)
         if self.chance(0.03):
             self.use("infinity")
             return self.pick("infinity", "-infinity")
@@ -101,22 +109,26 @@ class Times:
             far = self.pick(oracle.days_of(-43, 3, 15), oracle.days_of(20000, 1, 1)) * DAY
             return oracle.show_server(far, column.kind == "timestamptz") if column.kind != "date" else \
                 self.pick("0044-03-15 BC", "20000-01-01")
-        if column.kind == "timestamptz":
-            local = at
-        else:
-            local = oracle.local_of_instant(at, self.zone)
-            if self.zone and self.chance(0.2):
-                local += self.pick(HOUR, -HOUR, 30 * MINUTE, DAY, -DAY)
-            local = self.skipped_near(at, local)
+        local = at if column.kind == "timestamptz" else self.local_time(at)
         if column.kind == "date":
-            return oracle.show_server(local // DAY * DAY + self.pick(0, 0, DAY, -DAY), False)[:10]
+            return oracle.show_server(self.some_day(local), False)[:10]
         digits = {"(0)": S, "(3)": MS}.get(sql_type[len(column.kind):], 1)
         return oracle.show_server(local // digits * digits, column.kind == "timestamptz")
+
+    def local_time(self, at):
+        """What the clocks of the zone show then, or near it."""
+        local = oracle.local_of_instant(at, self.zone)
+        if self.zone and self.chance(0.2):
+            local += self.pick(HOUR, -HOUR, 30 * MINUTE, DAY, -DAY)
+        return self.skipped_near(at, local)
+
+    def some_day(self, local):
+        return local // DAY * DAY + self.pick(0, 0, DAY, -DAY)
 
     def time_text(self, made, at, in_key):
         if self.chance(0.1):
             self.use("garbage text")
-            if not self.pg and not in_key and self.chance(0.1):     # a STRICT table may refer to the key
+            if self.lite and not in_key and self.chance(0.1):     # a STRICT table may refer to the key
                 self.use("text column with other values")
                 return self.pick(b"2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z\0", "2020-01-01T00:00:00Z\0x") \
                     if "STRICT" not in made.options else "2020-01-01T00:00:00Z\0"
@@ -259,7 +271,7 @@ class Times:
             unit = self.pick("s", "ms", "us")
             suffix = self.chance(0.4)
             column = self.add_column(root, f"ttl_{unit}" if suffix else "ttl", "int",
-                                     "bigint" if self.pg else "INTEGER")
+                                     "INTEGER" if self.lite else "bigint")
             if self.odd and not suffix and re.search(r"_(s|ms|us)$", column):
                 raise AssertionError(column)
 
@@ -287,6 +299,8 @@ class Times:
     def enum_values(self, made, column):
         """Texts that this column may hold (all that its type allows, for an enum)."""
         sql_type = made.types[column]
+        if sql_type.startswith("ENUM"):
+            return made.table.columns[column].order
         for line in self.ddl:
             if f" {sql_type} AS ENUM" in line:
                 return [w.replace("''", "'") for w in re.findall(r"'((?:[^']|'')*)'", line)]

@@ -11,6 +11,7 @@ import yaml
 
 import oracle
 from round_conditions import Conditions
+from round_mariadb import Mariadb
 from round_newest import Newest
 from round_orphan import Orphans
 from round_references import References
@@ -38,7 +39,7 @@ def now_of(engine, group):
     return at, zone
 
 
-class Round(Tables, Times, References, Conditions, Orphans, Newest):
+class Round(Tables, Times, References, Conditions, Orphans, Newest, Mariadb):
     def __init__(self, engine, seed):
         self.engine, self.seed = engine, seed
         self.group = seed // GROUP
@@ -46,7 +47,7 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
         for attempt in range(50):
             self.rng = random.Random(f"{engine} {seed} {attempt}")
             self.features, self.made, self.policies, self.sql, self.ddl = set(), [], {}, {}, []
-            self.last, self.sweepable = [], []
+            self.last, self.sweepable, self.whole_below = [], [], 0
             self.build()
             if self.judge():
                 return
@@ -66,6 +67,14 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
     @property
     def pg(self):
         return self.engine == "postgres"
+
+    @property
+    def lite(self):
+        return self.engine == "sqlite"
+
+    @property
+    def maria(self):
+        return self.engine == "mariadb"
 
     # --- the whole
 
@@ -111,8 +120,16 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
         batch = rng.choice([1, 1, 2, 3, 4, 5, 1000, None, "default"])
         if batch != "default":
             policy["batch"] = batch
+        if batch is None:
+            self.no_splits(policy)
         self.use(f"batch {'null' if batch is None else batch if batch in (1, 1000, 'default') else '2-5'}")
         self.batch = 10**9 if batch is None else 1000 if batch == "default" else batch
+        workers = random.Random(f"workers of {self.seed}").choice([1, 1, 1, 2, 3, 4])     # leaves the other choices alone
+        if workers > 1 and batch is not None:
+            policy["workers"] = workers
+            self.use("workers")
+        self.splits = batch is not None and self.use_splits(policy)
+        self.loosely = self.pg and random.Random(f"blocks of {self.seed}").random() < 0.7
         if self.chance(0.1):
             policy.update(label="a label", invariant="words", also=["more words"])
         if self.chance(0.1):
@@ -132,6 +149,22 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
             self.policies[f"r{self.seed}"]["enabled"] = False
         self.schema = oracle.Schema([m.table for m in self.made])
         self.style = rng.choice(["json", "yaml"])
+
+    def use_splits(self, lists, depth=1):
+        """Whether rows may go ahead of what owns them."""
+        found = False
+        for entry in lists.get("with", []):
+            if isinstance(entry, dict):
+                if entry.get("split"):
+                    self.use("split" if depth == 1 else "split below")
+                found = self.use_splits(entry, depth + 1) or found or bool(entry.get("split"))
+        return found
+
+    def no_splits(self, lists):
+        for entry in lists.get("with", []):
+            if isinstance(entry, dict):
+                entry.pop("split", None)
+                self.no_splits(entry)
 
     def judge(self):
         """What the oracle says. False: not a round to keep (see `order`)."""
@@ -272,11 +305,13 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
                     lines.append("dropped text")
                 may_be_null = column.nullable or m.null_key and c in m.table.key
                 lines.append(f"{sql_name(c)} {m.types[c]}{'' if may_be_null else ' NOT NULL'}")
+            if self.lies_loosely(m):
+                lines.append("lapse_room char(700) DEFAULT ''")
             if m.table.key:
                 lines.append(f"PRIMARY KEY ({', '.join(map(sql_name, m.table.key))})")
             lines += [f"UNIQUE ({', '.join(map(sql_name, u))})" for u in m.uniques]
             lines += m.foreign_sql
-            out.append(f"CREATE TABLE {self.table_sql(m)} (\n  " + ",\n  ".join(lines) + f"\n){m.suffix}")
+            out.append(f"CREATE TABLE {self.table_sql(m)} (\n  " + ",\n  ".join(lines) + f"\n){' WITH (fillfactor = 10)' if self.lies_loosely(m) else m.suffix}")
             if hasattr(m, "split"):
                 for i, bounds in enumerate((f"FOR VALUES FROM (MINVALUE) TO ({literal(m.split)})", "DEFAULT")):
                     part = sql_name(f"r{self.seed}_{self.made.index(m)}_part{i}")
@@ -293,8 +328,16 @@ class Round(Tables, Times, References, Conditions, Orphans, Newest):
             out += m.indexes
         return out
 
+    def lies_loosely(self, m):
+        """A row a block: else a table is one, and whoever walks it as it lies has all of it at once."""
+        return self.loosely and not m.suffix
+
+    def last_of_all(self):
+        """Statements that follow when all is committed."""
+        return [f"ALTER TABLE {self.table_sql(m)} DROP COLUMN lapse_room" for m in self.made if self.lies_loosely(m)]
+
     def inserts(self):
-        """The statements that fill them, with literals (PostgreSQL) or with parameters (SQLite)."""
+        """The statements that fill them, with literals (PostgreSQL) or with parameters."""
         for m in self.made:
             if m.rows:
                 columns = ", ".join(map(sql_name, m.table.columns))

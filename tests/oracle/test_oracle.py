@@ -630,10 +630,10 @@ class Misreadings(unittest.TestCase):
     def test_prefixes_ignore_case(self):
         right = oracle.Conditions._is
 
-        def is_(value, wanted, column, prefixes):
+        def is_(value, wanted, column, prefixes, folded):
             if prefixes and isinstance(value, str) and isinstance(wanted, str) and wanted.endswith("*"):
                 value, wanted = value.lower(), wanted.lower()
-            return right(value, wanted, column, prefixes)
+            return right(value, wanted, column, prefixes, folded)
         self.caught(oracle.Conditions, "_is", staticmethod(is_))
 
     def test_like_ignores_case(self):
@@ -643,7 +643,7 @@ class Misreadings(unittest.TestCase):
     def test_null_in_a_list_is_unknown(self):
         right = oracle.Conditions._is
         self.caught(oracle.Conditions, "_is",
-                    staticmethod(lambda v, w, c, p: None if w is None else right(v, w, c, p)))
+                    staticmethod(lambda v, w, *more: None if w is None else right(v, w, *more)))
 
     def test_unknown_is_true(self):
         right = oracle.Conditions.truth

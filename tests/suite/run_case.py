@@ -35,18 +35,3 @@ class DaemonCase(Case):
         """These rows disappear."""
         eventually(lambda: not set(ids) & set(self.ids(table)), timeout,
                    words=lambda: f"rows {ids} are still in {table}: {self.ids(table)}")
-
-    def slow(self, table, seconds):
-        """Each deleted row takes so long, about; longer on a busy machine, never much less."""
-        if self.on_postgres:
-            self.given(f"""
-                create function slow() returns trigger language plpgsql as
-                    'begin perform pg_sleep({seconds}); return old; end';
-                create trigger slow before delete on {table} for each row execute function slow()""")
-            return
-        rows, began = 200_000, time.monotonic()
-        count = "with recursive c(x) as (select 1 union all select x + 1 from c limit {}) select count(*) from c"
-        self.db.rows(count.format(rows))
-        rows = int(rows * seconds / (time.monotonic() - began))
-        self.given(f"create view burn as {count.format(rows)};"
-                   f"create trigger slow before delete on {table} begin select * from burn; end")

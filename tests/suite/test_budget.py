@@ -15,7 +15,7 @@ class Budget(Case):
     def run_it(self, budget, rows, outcome, code, policy="batch: 3", table="t"):
         contract = f"""
             schedulers: {{ s: {{ every: 1m, budget: {budget} }} }}
-            policies: {{ {table}: {{ table: {table}, expires: at_ms, {policy} }} }}
+            policies: {{ {table}: {{ table: {table}, expires: at_ms, pace: {{ target: 10m }}, {policy} }} }}
             """
         r = self.sweep(contract, code=code)
         p = r.policy(table)
@@ -119,7 +119,7 @@ class Trees(Case):
 
     def plant(self):
         """1 with 2 young rows below it, 10 with 5, 20 alone."""
-        self.given("delete from t")
+        self.db.empty("t")
         self.insert("t", (1, None, 1), (2, 1, 2 * MS), (3, 2, 2 * MS), (10, None, 2),
                     *[(11 + i, 10, 2 * MS) for i in range(5)], (20, None, 3))
 

@@ -70,6 +70,8 @@ class Writing(History):
         self.sweep(ONE, now=NOW)
         if self.on_postgres:
             (start, end), = self.runs("started_at at time zone 'UTC', ended_at at time zone 'UTC'")
+        elif self.on_mariadb:
+            (start, end), = self.runs("started_at, ended_at")
         else:
             start, end = (datetime.datetime.strptime(t, "%Y-%m-%dT%H:%M:%S.%fZ") for t in self.runs("started_at, ended_at")[0])
         self.assertLess(abs((self.now() - start).total_seconds()), 60)

@@ -9,6 +9,7 @@ from harness import ROOT
 # anything.
 ORDER = [
     "base",
+    "thread",
     "quote",
     "when zone cron",
     "policy policy_hash",
@@ -26,12 +27,12 @@ ORDER = [
     "store",
     "sql sql_* scan",
     "sqlstore sqlstore_* sqlown sqlown_* look",
-    "store_* dialect_* catalog_*",
+    "store_* dialect dialect_* catalog_*",
     "fuse lease history history_*",
     "check check_*",
     "draft draft_*",
-    "retry",
-    "sweep",
+    "retry pace",
+    "sweep sweep_*",
     "purging",
     "lapse_purge purge purge_*",
     "explain explain_*",
@@ -42,9 +43,10 @@ ORDER = [
     "lapse lapse_*",
     "daemon daemon_*",
 ]
-ENGINES = ["sqlite", "postgres"]
+ENGINES = ["sqlite", "postgres", "mariadb"]
 # What only one file may know: the databases' clients and the YAML library; JSON has a file for each part that speaks it.
-CLIENTS = {"sqlite3.h": "src/store_sqlite.c", "libpq-fe.h": "src/store_postgres.c"}
+CLIENTS = {"sqlite3.h": "src/store_sqlite.c", "libpq-fe.h": "src/store_postgres.c",
+           "mysql.h": "src/store_mariadb.c"}
 LIBRARIES = {"libfyaml.h": "src/yaml.c", "jansson.h": "src/*_json.c"}
 
 

@@ -195,7 +195,7 @@ class Orphans(Case):
             with self.subTest(batch=batch):
                 self.given("delete from task")
                 self.tasks(*((i, i % 5) for i in range(1, 41)))
-                r = self.swept(contract(UNMATCHED, f", batch: {batch}"), gone={"task": 32})
+                r = self.swept(contract(UNMATCHED, f", batch: {batch}, pace: {{ target: 10m }}"), gone={"task": 32})
                 self.assertEqual(self.db.rows("select distinct doc_id from task"), [(1,)])
                 if batch == 3:
                     self.assertEqual(r.policy("p")["batches"], 11)

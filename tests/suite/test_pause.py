@@ -165,9 +165,17 @@ class Ends(Brakes):
         self.db.execute("insert into lapse_pause values ('b', ?, ?)", ("2024-01-01 00:00:00", "2024-01-01 00:00:00"))
         self.paused("a")
 
+    def test_beyond_what_the_tables_hold(self):
+        if self.on_mariadb:
+            self.assertIn("up to 2038-01-19", self.say("pause", "a", "--for", "5000d", code=2).said)
+            self.paused()
+        else:
+            self.say("pause", "a", "--for", "5000d")
+            self.paused("a")
+
     def test_a_time_that_means_nothing_does_not_end(self):
         self.db.execute("insert into lapse_pause values ('a', ?, ?)",
-                        ("-infinity" if self.on_postgres else "soon", "2024-01-01 00:00:00"))
+                        (self.per_engine(postgres="-infinity", sqlite="soon", mariadb="0000-00-00"), "2024-01-01 00:00:00"))
         self.paused("a")
 
     def test_pausing_at_once(self):
@@ -209,14 +217,7 @@ class MidCourse(Brakes):
         super().setUp()
         self.db.execute("delete from a")
         self.insert("a", *[(n, 0) for n in range(1, 101)])
-        if self.on_postgres:
-            self.given("""create function slow() returns trigger language plpgsql as $$ begin
-                              perform pg_sleep(0.03); return old; end $$;
-                          create trigger slow before delete on a for each row execute function slow()""")
-        else:
-            self.given("""create trigger slow before delete on a begin
-                              select count(*) from (with recursive c(n) as (select 1 union all select n + 1 from c
-                                  limit 30000) select n from c); end""")
+        self.slow("a", 0.03)
 
     def test_a_second_process_stops_it(self):
         p = Lapse.start(self.db, self.SLOW, "sweep", "--now", NOW, "--json")

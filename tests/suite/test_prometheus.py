@@ -9,7 +9,7 @@ import urllib.request
 
 from daemon import *
 from harness import *
-from harness import _free_port
+from harness import free_port
 
 CONTRACT = """
     schedulers: { main: { every: 200ms }, 'odd "one"': { every: 1h } }
@@ -35,7 +35,7 @@ class Prometheus:
         (home / "p.yml").write_text(
             "global: { scrape_interval: 1s, scrape_timeout: 1s }\nscrape_configs:\n"
             f"  - {{ job_name: lapse, honor_labels: true, static_configs: [ {{ targets: ['127.0.0.1:{port}'] }} ] }}\n")
-        self.port = _free_port()
+        self.port = free_port()
         self.log = home / "log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(

@@ -42,6 +42,21 @@ class Purges(Case):
             self.left("workflow", "b")
         self.assertEqual(self.db.rows("select instance from lapse_purge"), [("b",)])
 
+    def test_reasons_without_end_are_few_series(self):
+        """An application may write a new reason each time."""
+        for n in range(60):
+            self.instance(f"w{n:02}", reason=f"because of {n:02}")
+        self.instance("long", reason="x" * 300)
+        self.instance("named", reason="completed")
+        with Daemon(self.db, CONTRACT.replace("retention: { failed: 24h }", "retention: { completed: 300ms, failed: 24h }")) as d:
+            eventually(lambda: not self.db.rows("select 1 from workflow"))
+            d.wait_for("purge.executed", instance="named")
+            d.wait_for("purge.executed", instance="long", reason="x" * 300)
+            series = eventually(lambda: (lambda s: s if sum(s.values()) == 62 else None)(
+                {labels[1]: v for (name, *labels), v in d.metrics().items() if name == "lapse_purges_total"}))
+        self.assertEqual(len(series), 52)           # fifty, the one that the contract names, and the others
+        self.assertEqual((series["other"], series["completed"]), (11, 1))
+
     def test_what_was_due_before_it_started(self):
         self.instance("a", "b")
         with Daemon(self.db, CONTRACT) as d:
@@ -68,6 +83,21 @@ class Purges(Case):
             self.left("workflow", "a")
             self.given("alter table steps rename to workflow_step")
             d.wait_for("purge.executed", instance="a", timeout=40)
+
+    def test_what_is_refused_is_left_for_a_while(self):
+        """Its tables are not looked at in every turn; other spaces go on meanwhile."""
+        contract = CONTRACT.replace("    policies:", "      second: { delay: 0, erases: [ other(id) ] }\n    policies:")
+        self.given("create table other (id text primary key); alter table workflow_step rename to steps")
+        with Daemon(self.db, contract) as d:
+            self.instance_without_steps("a")
+            d.wait_for("purge.failed", space="workflow")
+            since = time.monotonic()
+            self.given("alter table steps rename to workflow_step")
+            self.db.execute("insert into other values ('x')")
+            self.db.execute("insert into lapse_purge (space, instance) values ('second', 'x')")
+            d.wait_for("purge.executed", instance="x")
+            d.wait_for("purge.executed", instance="a", timeout=40)
+            self.assertGreater(time.monotonic() - since, 7)
 
     def instance_without_steps(self, n):
         self.db.execute("insert into workflow values (?)", (n,))
@@ -111,3 +141,18 @@ class Purges(Case):
             d.wait_for("lapse.started")
             eventually(lambda: not self.db.rows("select 1 from lapse_purge"), timeout=40)
         self.assertEqual(self.db.rows("select count(*) from workflow_step union all select count(*) from workflow"), [(0,), (0,)])
+
+    def test_the_clock_jumps_back(self):
+        """What was scheduled before the jump was scheduled, as the clock now has it, some time from now: it waits for
+        that and its delay, others do not wait for it, and it is not lost."""
+        at = self.clock(4)
+        with Daemon(self.db, CONTRACT) as d:
+            d.wait_for("lapse.started")
+            self.db.execute("insert into workflow values ('before')")
+            self.db.execute(f"insert into lapse_purge (space, instance, reason, scheduled_at) values ('workflow', 'before', 'completed', {at})")
+            start = time.monotonic()
+            self.instance("after")
+            d.wait_for("purge.executed", instance="after")
+            self.left("workflow", "before")
+            d.wait_for("purge.executed", instance="before")
+            self.assertGreaterEqual(time.monotonic() - start, 4)

@@ -201,6 +201,9 @@ class Stop(DaemonCase):
             eventually(lambda: self.db.rows("select 1 from pg_stat_activity where datname = current_database() "
                                             "and state = 'active' and application_name = 'lapse' "
                                             "and wait_event = 'PgSleep'"))
+        elif self.on_mariadb:
+            eventually(lambda: self.db.rows("select 1 from information_schema.processlist where db = database() "
+                                            "and state = 'User sleep'"))
         else:
             def locked():
                 with contextlib.closing(self.db.connect()) as c:
@@ -234,13 +237,14 @@ class Stop(DaemonCase):
     def test_without_a_database(self):
         """It stays up, says so, and stops when asked; when there is one, it works."""
         where = new_path("later")
-        dsn = f"postgresql://nobody:hush@/x?host={where}" if self.on_postgres else f"sqlite:{where}/db"
+        dsn = self.per_engine(postgres=f"postgresql://nobody:hush@/x?host={where}", sqlite=f"sqlite:{where}/db",
+                              mariadb=f"mariadb://nobody:hush@localhost/x?socket={where}")
         d = self.daemon(EVERY_1S, db=dsn)
         failed = d.wait_for("main.lifecycle_tick_failed")
         self.assertEqual(failed["level"], "error")
         time.sleep(1.5)
         self.assertTrue(d.running())
-        if not self.on_postgres:
+        if self.on_sqlite:
             where.mkdir()
             with contextlib.closing(sqlite3.connect(where / "db")) as c:
                 c.executescript(JOB + "; insert into job values (1, 1)")

@@ -214,7 +214,8 @@ class Scanning(Case):
                 self.refused(f"this.kind = E'a'{between}'\\'' ) or ('' = '' or this.kind = E'b'{between}'\\'")
 
     def test_comments_are_nothing(self):
-        self.swept(self.contract("this./*it's*/kind --'\r= 'x' --)"), gone={"t": 1})
+        said = "this./*it's*/kind -- '\n= 'x' #)" if self.on_mariadb else "this./*it's*/kind --'\r= 'x' --)"
+        self.swept(self.contract(said), gone={"t": 1})
 
     def test_a_tagged_string(self):
         if not self.on_postgres:
@@ -235,15 +236,16 @@ class KeepByValues(Case):
     def test_case(self):
         if self.on_postgres:
             self.given("create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
-        collation = "folded" if self.on_postgres else "nocase"
+        collation = self.per_engine(postgres="folded", sqlite="nocase", mariadb="utf8mb4_general_ci")
         self.given(f"create table t (id integer primary key, at_ms bigint, kind text collate {collation} default 'Failed')")
         self.insert("t(id, at_ms)", (1, MS - 2 * MINUTE), (2, MS - 25 * HOUR))
-        self.swept("policies: {t: {table: t, age: at_ms, keep: {by: kind, values: {failed: 1m, FAILED: 24h}}}}",
-                   gone={"t": 1})
-        self.left("t", 1)
+        # MariaDB's own comparison says that it is one of them, its bytes that it is neither: it is kept
+        gone = {} if self.on_mariadb else {"t": 1}
+        self.swept("policies: {t: {table: t, age: at_ms, keep: {by: kind, values: {failed: 1m, FAILED: 24h}}}}", gone=gone)
+        self.left("t", *((1, 2) if self.on_mariadb else (1,)))
 
     def test_case_that_counts(self):
-        self.given("create table t (id integer primary key, at_ms bigint, kind text)")
+        self.given(f"create table t (id integer primary key, at_ms bigint, kind text{self.exact})")
         self.insert("t", (1, MS - 2 * MINUTE, "failed"), (2, MS - 2 * MINUTE, "FAILED"))
         self.swept("policies: {t: {table: t, age: at_ms, keep: {by: kind, values: {failed: 1m, FAILED: 24h}}}}",
                    gone={"t": 1})

@@ -82,14 +82,7 @@ class Installed(Case):
     def test_in_mid_run_and_paused(self):
         self.given("create table s (id integer primary key, at_ms bigint)")
         self.insert("s", *[(n, 0) for n in range(1, 2001)])
-        if self.on_postgres:
-            self.given("""create function slow() returns trigger language plpgsql as $$ begin
-                              perform pg_sleep(0.01); return old; end $$;
-                          create trigger slow before delete on s for each row execute function slow()""")
-        else:
-            self.given("""create trigger slow before delete on s begin
-                              select count(*) from (with recursive c(n) as (select 1 union all select n + 1 from c
-                                  limit 30000) select n from c); end""")
+        self.slow("s", 0.01)
         c = "policies: {s: {table: s, expires: at_ms, batch: 1}}"
         p = Lapse.start(self.db, c, "sweep", "--json")
         self.lapse(c, "install", code=0)

@@ -34,8 +34,115 @@ class Early(Purging):
         self.due(contract=ONLY, now=None)
         self.assertEqual(self.db.rows("select reason from lapse_purge"), [("completed",)])
 
+    def test_a_retry_brings_nothing_forward(self):
+        """The first attempt failed, and now the contract waits longer, or for ever."""
+        for reason, then in (("failed", iso(MS + 23 * HOUR)), ("archived", None)):
+            with self.subTest(reason):
+                self.given("delete from lapse_purge; delete from workflow; delete from workflow_step; delete from workflow_kv")
+                self.instance("a")
+                self.schedule("a", reason, ago_ms=HOUR)
+                self.given(f"update lapse_purge set attempts = 1, error = 'x', retry_at = '{self.time(MS - 1000)}'")
+                self.due()
+                self.assertEqual((self.there("a"), self.db.rows("select attempts, retry_at from lapse_purge")), (self.WHOLE, [(1, None)]))
+                self.due(now=iso(MS + 22 * HOUR))
+                self.assertEqual(self.there("a"), self.WHOLE)
+                if then:
+                    self.due(("a", reason), now=then)
+                    self.assertEqual((self.there("a"), self.pending()), (self.PURGED, []))
+
+    def test_scheduling_again_does_not_hasten_a_retry(self):
+        self.instance("a")
+        self.schedule("a", ago_ms=HOUR)
+        self.given(f"update lapse_purge set attempts = 3, error = 'x', retry_at = '{self.time(MS + 5000)}'")
+        self.schedule("a", "again", ago_ms=HOUR // 2)
+        self.due()
+        self.assertEqual(self.there("a"), self.WHOLE)
+        self.assertEqual(self.db.rows("select attempts from lapse_purge where retry_at is not null"), [(3,)])
+        self.due(("a", "completed"), now=iso(MS + 5000))
+
+    def test_an_instance_of_the_same_name_in_another_space(self):
+        """Its row neither decides nor goes: scheduled earlier, later, and under a space that nobody knows."""
+        self.given(f"create table job (id {self.text} primary key)")
+        self.insert("job", "a")
+        self.instance("a")
+        contract = self.contract.replace("purges:", "purges:\n      jobs: { delay: 30d, erases: [job(id)] }")
+        self.schedule("a", "x", ago_ms=3 * HOUR, space="jobs")
+        self.schedule("a", "x", ago_ms=3 * HOUR, space="nobody")
+        self.schedule("a", ago_ms=2 * HOUR)
+        self.schedule("a", "x", ago_ms=HOUR, space="jobs")
+        r = self.due(("a", "completed"), contract=contract)
+        self.assertEqual(r.json["spaces"][-1]["removed"], 0, r)
+        self.assertEqual(self.there("a"), self.PURGED)
+        self.assertEqual(self.db.rows("select space from lapse_purge order by id"), [("jobs",), ("nobody",), ("jobs",)])
+        self.assertEqual(self.db.rows("select count(*) from job"), [(1,)])
+
+    def test_what_is_kept_does_not_go_with_its_parent(self):
+        """A table that refers to itself, within the instance."""
+        self.given(f"""create table node (wf {self.text}, id integer, parent integer, kind {self.text}, primary key (wf, id),
+                       foreign key (wf, parent) references node(wf, id) on delete cascade);
+                       insert into node values ('a', 1, null, 'x');
+                       insert into node values ('a', 2, 1, 'keep')""")
+        keeps = "purges: { s: { erases: [ { ref: node(wf), keep: { kind: keep } } ] } }"
+        self.schedule("a", ago_ms=HOUR, space="s")
+        self.finding(self.check(keeps, code=3), "error", "that are kept refer to rows of", policy="purges.s")
+        self.lapse(keeps, "purge", "due", "--now", NOW, code=3)
+        self.assertEqual(self.db.rows("select count(*) from node"), [(2,)])
+        self.lapse("purges: { s: { erases: [ node(wf) ] } }", "purge", "due", "--now", NOW, code=0)
+        self.assertEqual(self.db.rows("select count(*) from node"), [(0,)])
+
 
 class Postgres(Purging, PostgresTest):
+    def raising(self, words):
+        self.given(f"""create or replace function no() returns trigger language plpgsql as $$ begin raise exception '%', {words}; end $$;
+                       drop trigger if exists no on workflow;
+                       create trigger no before delete on workflow for each row when (old.id like 'bad%') execute function no()""")
+
+    def test_long_words_of_a_trigger(self):
+        """Half a character at the end of what is noted would be refused, and the space would stand still."""
+        self.instance("bad", "b")
+        for i in range(4):
+            with self.subTest(i):
+                self.raising(f"repeat('x', {i}) || repeat('{'é😀'[i % 2]}', 3000)")
+                self.given("delete from lapse_purge")
+                self.schedule("bad", ago_ms=HOUR)
+                self.schedule("b", ago_ms=HOUR)
+                self.due(("b", "completed"), code=1)
+                self.assertEqual(self.db.rows("select instance, attempts from lapse_purge"), [("bad", 1)])
+
+    def test_one_that_fails_behind_those_that_others_hold(self):
+        """Batches that shrink because of it must not end with what is held."""
+        for held in (1, 4):
+            with self.subTest(held=held):
+                self.given("drop trigger if exists no on workflow; delete from lapse_purge; delete from workflow; delete from workflow_step; delete from workflow_kv")
+                self.raising("'no'")
+                names = [f"held{i}" for i in range(held)]
+                self.instance(*names, "bad1", "bad2", "c1", "c2")
+                for n in names:
+                    self.schedule(n, ago_ms=3 * HOUR)
+                    self.schedule(n, "failed", ago_ms=2 * HOUR)
+                for n in ("bad1", "bad2", "c1", "c2"):
+                    self.schedule(n, ago_ms=HOUR)
+                other = self.db.connect()
+                other.autocommit = False
+                with other.cursor() as q:
+                    q.execute("select 1 from lapse_purge where reason = 'failed' for update")
+                    r = self.lapse(self.contract, "purge", "due", "--now", NOW, "--json", code=1, timeout=60)
+                other.rollback()
+                other.close()
+                self.assertEqual(sorted(x["instance"] for x in r.json["executed"]), ["c1", "c2"], r)
+                self.assertEqual(self.db.rows("select instance, attempts from lapse_purge where attempts > 0 order by 1"),
+                                 [("bad1", 1), ("bad2", 1)])
+                self.assertEqual({n: self.there(n) for n in names}, {n: self.WHOLE for n in names})
+
+    def test_times_before_all_calendars(self):
+        """Such a row is never picked, so nobody is told that it is due."""
+        self.instance("a")
+        for at in ("4000-01-01 BC", "-infinity", "infinity", "20000-01-01"):
+            with self.subTest(at):
+                self.given(f"delete from lapse_purge; insert into lapse_purge (space, instance, reason, scheduled_at) values ('workflow', 'a', 'x', '{at}')")
+                self.due()
+                self.assertIn("never due", self.lapse(self.contract, "purge", "list", code=0).out)
+
     def test_a_failure_of_one_without_a_usable_time_is_noted(self):
         self.given("""create function no() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
                       create trigger no before delete on workflow for each row execute function no()""")

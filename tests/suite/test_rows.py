@@ -170,8 +170,8 @@ class Where(Case):
 
     def setUp(self):
         super().setUp()
-        self.given("""create table orders (id integer primary key, status text, attempts integer, error text,
-                                           created_ms bigint, at_ms bigint)""")
+        self.given(f"""create table orders (id integer primary key, status text{self.exact}, attempts integer,
+                                            error text{self.exact}, created_ms bigint, at_ms bigint)""")
 
     def fill(self):
         self.insert("orders", (1, "paid", 0, None, MS - 25 * HOUR, 0), (2, "paid", 3, "x", MS - 24 * HOUR, 0),
@@ -337,7 +337,7 @@ class Sql(Case):
     def setUp(self):
         super().setUp()
         self.given("create table t (id integer primary key, name text, n integer, seen %s, at_ms bigint)"
-                   % ("timestamptz" if self.on_postgres else "text"))
+                   % self.per_engine(postgres="timestamptz", sqlite="text", mariadb="datetime"))
         self.insert("t", (1, "a", 1, "2024-06-15 10:00:00", 0), (2, "b", 2, "2024-06-15 11:30:00", 0),
                     (3, None, 3, None, 0), (4, "it's; this.n", 4, "2024-06-15 10:00:00", 0))
 
@@ -357,8 +357,9 @@ class Sql(Case):
         self.where("this.n = 1 or this.n = 2", 1, 2)
 
     def test_now(self):
-        self.where("this.seen < :now - interval '1 hour'" if self.on_postgres
-                   else "this.seen < datetime(:now, '-1 hour')", 1, 4)
+        self.where(self.per_engine(postgres="this.seen < :now - interval '1 hour'",
+                                   sqlite="this.seen < datetime(:now, '-1 hour')",
+                                   mariadb="this.seen < :now - interval 1 hour"), 1, 4)
 
     def test_unknown_is_not_true(self):
         self.where("this.name <> 'a'", 2, 4)
@@ -379,7 +380,7 @@ class Sql(Case):
         self.where("case when this.n > 2\n then 1 else 0 end = 1", 3, 4)
 
     def test_this_in_capitals_and_quotes(self):
-        self.where('THIS.n = 1 or "this".n = 2', 1, 2)
+        self.where('THIS.n = 1 or `this`.n = 2' if self.on_mariadb else 'THIS.n = 1 or "this".n = 2', 1, 2)
 
     def test_question_marks_and_percents(self):
         self.where("this.name like '%n' or this.name = '?'", 4)

@@ -134,10 +134,10 @@ class Status(Runs):
         self.install()
         self.assertIsNone(self.status("alone")["lease"])
         self.given("insert into lapse_lease(scheduler, token, owner, expires_at) values ('alone', 3, 'web-2:7:x', "
-                   "'2999-01-01T00:00:00Z')")
-        self.assertEqual(self.status("alone")["lease"], {"owner": "web-2:7:x", "until": "2999-01-01T00:00:00Z",
+                   "'2037-01-01T00:00:00Z')")
+        self.assertEqual(self.status("alone")["lease"], {"owner": "web-2:7:x", "until": "2037-01-01T00:00:00Z",
                                                          "expired": False})
-        self.assertIn("held by web-2:7:x until 2999-01-01 00:00:00 UTC", self.lapse(CONTRACT, "status", code=0).out)
+        self.assertIn("held by web-2:7:x until 2037-01-01 00:00:00 UTC", self.lapse(CONTRACT, "status", code=0).out)
         self.given("update lapse_lease set expires_at = '2020-01-01T00:00:00Z'")
         self.assertTrue(self.status("alone")["lease"]["expired"])
         self.assertIn("free: that of web-2:7:x ended", self.lapse(CONTRACT, "status", code=0).out)

@@ -11,8 +11,10 @@ from pathlib import Path
 from harness import ROOT
 
 FOLDERS = ("include", "src", "prog", "examples", "tests")
-PARTS = ("check", "daemon", "draft", "event", "explain", "history", "lapse", "page", "plan", "purge", "report", "purges", "sqlown")  # tested as a whole, by one file
-BY_THE_SUITES = {"catalog_postgres", "store_postgres"}      # they need a server
+PARTS = ("check", "daemon", "draft", "event", "explain", "history", "lapse", "page", "plan", "purge", "report", "purges", "sql",
+         "sqlown", "sqlstore", "sweep")  # tested as a whole, by one file
+BY_THE_SUITES = {"catalog_postgres", "catalog_postgres_partitions", "store_postgres_partitions", "catalog_mariadb", "catalog_mariadb_sight", "store_postgres", "store_mariadb",
+                 "store_postgres_pressure", "store_mariadb_pressure"}      # they need a server
 OF_THE_PROGRAM = {"http_guard"}                             # pure, in prog/
 
 
@@ -24,7 +26,8 @@ def compile_commands():
     """How the build compiles each file: (file, its arguments without compiler, output and sanitizers)."""
     build = Path(os.environ.get("LAPSE_BUILD", ROOT / "build"))
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        arguments, words = [], iter(shlex.split(entry["command"])[1:])
+        said = shlex.split(entry["command"])
+        arguments, words = [], iter(said[2 if said[0].endswith("ccache") else 1:])
         for word in words:
             if word in ("-o", "-MF", "-MQ"):
                 next(words)

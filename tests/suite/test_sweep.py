@@ -132,8 +132,6 @@ class Policies(Case):
     def test_what_does_not_run_yet_is_refused_by_name(self):
         for key, more in {
             "limits": "expires: at_ms, limits: { rows: 5 }",
-            "pace": "expires: at_ms, pace: { rows_per_second: 5 }",
-            "workers": "expires: at_ms, workers: 2",
             "partitions": "expires: at_ms, partitions: drop",
         }.items():
             with self.subTest(key):
@@ -150,7 +148,7 @@ class Policies(Case):
                 self.assertEqual(r.policy("b")["rows"], 1)
 
     def test_schedulers_purges_and_the_rest_do_not_stop_a_sweep(self):
-        self.given("create table wf (id integer primary key); create table kv (wf_id integer, key text)")
+        self.given("create table wf (id integer primary key); create table kv (wf_id integer, \"key\" text)")
         r = self.sweep("""
             lapse: 1
             schedulers:
@@ -233,7 +231,7 @@ class Plans(Case):
     def test_sql(self):
         p = self.plan(self.CONTRACT, "--sql").policy("p")
         text = "\n".join(p["sql"]).lower()
-        for word in ("delete from", "update", "at_ms", "p_id"):
+        for word in ("delete ", "update ", "at_ms", "p_id"):
             self.assertIn(word, text)
 
     def test_no_sql_unless_asked(self):
@@ -241,7 +239,7 @@ class Plans(Case):
 
     def test_sql_as_text(self):
         r = self.lapse(self.CONTRACT, "plan", "--sql", "--now", NOW, code=0)
-        self.assertIn("delete from", r.out.lower())
+        self.assertRegex(r.out, "(?m)^(SET STATEMENT .* FOR )?DELETE ")
 
     def test_text(self):
         with self.untouched():
@@ -393,7 +391,7 @@ class Idle(Case):
         contract = "policies: {t: {table: t, expires: at_ms}}"
         with self.untouched():
             self.sweep(contract)
-        if not self.on_postgres:
+        if self.on_sqlite:
             self.db.close()
             before = self.db.path.read_bytes()
             self.sweep(contract)
@@ -484,6 +482,7 @@ class RefusedRows(Case):
         self.sweep("policies: {t: {table: t, expires: at_ms}}")
         self.left("trail", 1)
 
+    @not_on("mariadb", "no trigger can keep a row quietly")
     def test_a_quiet_refusal(self):
         self.given("create table t (id integer primary key, bad integer, at_ms bigint); "
                    "create table c (id integer primary key, t_id integer references t(id)); create index c_t on c(t_id)")
@@ -501,6 +500,7 @@ class RefusedRows(Case):
         self.assertEqual(r.policy("t")["rows"], 29)
         self.assertEqual([s["key"] for s in r.policy("t")["skipped"]], ["id=7"])
 
+    @not_on("mariadb", "no trigger can keep a row quietly")
     def test_a_quiet_refusal_of_a_detach(self):
         self.given("create table t (id integer primary key, at_ms bigint); "
                    "create table c (id integer primary key, t_id integer, bad integer); create index c_t on c(t_id)")
@@ -520,7 +520,12 @@ class RefusedRows(Case):
     def test_a_trigger_that_changes_the_row_it_deletes(self):
         self.given("create table t (id integer primary key, n integer, at_ms bigint)")
         self.insert("t", (1, 0, 0), (2, 0, MS + 1))
-        if self.on_postgres:
+        if self.on_mariadb:      # the server refuses what such a trigger does
+            self.given("create trigger touch before delete on t begin update t set n = 1 where id = old.id; end")
+            r = self.sweep("policies: {t: {table: t, expires: at_ms}}", code=1)
+            self.assertIn("1442", r.policy("t")["skipped"][0]["error"])
+            self.left("t", 1, 2)
+        elif self.on_postgres:
             self.given("""
                 create function touch() returns trigger language plpgsql as
                     $$ begin update t set n = 1 where id = old.id; return old; end $$;
@@ -532,6 +537,7 @@ class RefusedRows(Case):
             self.sweep("policies: {t: {table: t, expires: at_ms}}")
             self.left("t", 2)
 
+    @not_on("mariadb", "no trigger can keep a row quietly")
     def test_a_quiet_refusal_of_a_dependent(self):
         self.given("create table t (id integer primary key, at_ms bigint); "
                    "create table c (id integer primary key, t_id integer, bad integer); create index c_t on c(t_id)")

@@ -118,6 +118,29 @@ static void an_arena_copies_texts(void **state)
     arena_free(NULL);
 }
 
+static void joined_arenas_keep_what_both_hold(void **state)
+{
+    (void)state;
+    for (int pieces = 0; pieces < 4; pieces++) {
+        AUTO(arena_free_p) struct arena *a = arena_new();
+        struct arena *b = arena_new();
+        char *mine[4], *theirs[4];
+        for (int i = 0; i < pieces; i++) {
+            mine[i] = arena_printf(a, "mine %d%*s", i, 900 * (pieces - 1), "");
+            theirs[i] = arena_printf(b, "theirs %d%*s", i, 900 * i, "");
+        }
+        if (pieces == 1)
+            theirs[0] = arena_strdup(b, "theirs 0");
+        arena_join(a, b);
+        char *later = arena_strdup(a, "later");
+        for (int i = 0; i < pieces; i++) {
+            assert_int_equal(mine[i][5], '0' + i);
+            assert_int_equal(theirs[i][7], '0' + i);
+        }
+        assert_string_equal(later, "later");
+    }
+}
+
 static void a_pushed_array_keeps_what_it_holds(void **state)
 {
     (void)state;
@@ -168,6 +191,18 @@ static void a_text_holds_exactly_what_was_added(void **state)
         assert_int_equal(strlen(text_str(&t)), len);
         text_addf(&t, "%s", "yz");
         assert_string_equal(t.data + len, "yz");
+    }
+}
+
+static void a_text_takes_numbers(void **state)
+{
+    (void)state;
+    static const int64_t numbers[] = {0, 7, -7, 10, 99, 100, 1234567890123, INT64_MAX, INT64_MIN, -10};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        AUTO(text_release) struct text t = {0}, expected = {0};
+        text_add_i64(&t, numbers[i]);
+        text_addf(&expected, "%lld", (long long)numbers[i]);
+        assert_string_equal(text_str(&t), text_str(&expected));
     }
 }
 
@@ -236,6 +271,27 @@ static void a_long_error_is_cut(void **state)
     assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
 }
 
+/* Between characters: half of one is no text, and whoever is to store it says no. */
+static void a_long_error_is_cut_between_characters(void **state)
+{
+    (void)state;
+    static const char *const characters[] = {"\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
+    for (size_t c = 0; c < COUNT_OF(characters); c++) {
+        size_t n = strlen(characters[c]);
+        for (size_t shift = 0; shift < 5; shift++) {
+            struct err e = ERR_INIT;
+            AUTO(text_release) struct text t = {0};
+            text_add_n(&t, "xxxxx", shift);
+            while (t.len < sizeof(e.text) * 2)
+                text_add(&t, characters[c]);
+            err_set(&e, ERR_DATABASE, "%s", text_str(&t));
+            assert_int_equal(strlen(e.text), shift + (sizeof(e.text) - 1 - shift) / n * n);
+            err_wrap(&e, "y");
+            assert_int_equal(strlen(e.text), 3 + shift + (sizeof(e.text) - 4 - shift) / n * n);
+        }
+    }
+}
+
 /* --- arithmetic ------------------------------------------------------------------------------- */
 
 static void arithmetic_says_when_it_overflows(void **state)
@@ -262,13 +318,16 @@ int main(void)
         cmocka_unit_test(a_size_that_overflows_ends_the_process),
         cmocka_unit_test(an_arena_gives_zeroed_aligned_pieces_of_any_size),
         cmocka_unit_test(an_arena_copies_texts),
+        cmocka_unit_test(joined_arenas_keep_what_both_hold),
         cmocka_unit_test(a_pushed_array_keeps_what_it_holds),
         cmocka_unit_test(a_text_grows),
         cmocka_unit_test(a_text_holds_exactly_what_was_added),
+        cmocka_unit_test(a_text_takes_numbers),
         cmocka_unit_test(a_text_can_be_emptied),
         cmocka_unit_test(an_error_is_set_whole),
         cmocka_unit_test(an_error_is_wrapped_on_the_way_up),
         cmocka_unit_test(a_long_error_is_cut),
+        cmocka_unit_test(a_long_error_is_cut_between_characters),
         cmocka_unit_test(arithmetic_says_when_it_overflows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

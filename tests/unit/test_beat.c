@@ -1,62 +1,8 @@
 /* Tests of src/beat.c: when ticks begin, over clocks that are set, machines that sleep, databases that are
  * gone, contracts that change; and a whole day of several schedulers against lists made another way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "beat.h"
 
-#define S INT64_C(1000000)
-#define M (60 * S)
-#define H (60 * M)
-
-/* A scheduler as the contract gives it, in a few words. */
-struct given {
-    int64_t every;
-    const char *cron, *zone;
-    int from, to; /* the window, in minutes of the day; both 0: none */
-    bool run_on_start;
-    int64_t jitter;
-    bool off;
-};
-
-struct clockwork {
-    struct scheduler s;
-    struct ticker *t;
-};
-
-static void open_clockwork(struct clockwork *c, const struct given *g)
-{
-    bool window = g->from != g->to;
-    c->s = (struct scheduler){.name = "s",
-                              .every = {g->cron ? SPAN_NEVER : SPAN_TIME, g->cron ? INT64_MAX : g->every},
-                              .cron = g->cron,
-                              .timezone = g->zone ? g->zone : "UTC",
-                              .run_on_start = g->run_on_start,
-                              .jitter = {SPAN_TIME, g->jitter},
-                              .window_from = window ? g->from : -1,
-                              .window_to = window ? g->to : -1,
-                              .enabled = !g->off};
-    struct err e = ERR_INIT;
-    c->t = NULL;
-    if (ticker_open(&c->s, &c->t, &e) < 0)
-        fail_msg("%s", e.text);
-}
-
-static void release(struct clockwork *c)
-{
-    ticker_free(c->t);
-}
-
-static instant time_of(const char *text)
-{
-    instant at;
-    assert_true(when_parse(text, strlen(text), NULL, &at));
-    return at;
-}
+#include "clockwork.h"
 
 /* Both clocks, and what a test does with them. */
 static struct clocks clocks_at(const char *text)
@@ -159,8 +105,8 @@ static void a_suspended_machine_ticks_once_when_it_wakes(void **state)
 static void a_window_that_closed_while_it_slept_is_left_out(void **state)
 {
     (void)state;
-    const struct given given[] = {{.every = H, .from = 12 * 60, .to = 14 * 60, .run_on_start = true},
-                                  {.cron = "0 12,13 * * *", .from = 12 * 60, .to = 14 * 60}};
+    const struct given given[] = {{.every = H, .window = "12:00-14:00", .run_on_start = true},
+                                  {.cron = "0 12,13 * * *", .window = "12:00-14:00"}};
     for (size_t i = 0; i < COUNT_OF(given); i++) {
         AUTO(release) struct clockwork c;
         open_clockwork(&c, &given[i]);
@@ -300,7 +246,7 @@ static void a_try_never_waits_past_the_next_beat(void **state)
 static void a_try_does_not_leave_the_window(void **state)
 {
     (void)state;
-    GIVEN(.every = H, .from = 11 * 60, .to = 12 * 60 + 1, .run_on_start = true);
+    GIVEN(.every = H, .window = "11:00-12:01", .run_on_start = true);
     struct clocks now = clocks_at(NOON);
     struct beat b = begun(&c, now);
     assert_true(beat_turn(&b, now, 0));
@@ -456,8 +402,7 @@ static void a_day_of_several_schedulers(void **state)
         {.given = {.every = M, .run_on_start = true}, .takes = 2 * S, .apart = M},
         {.given = {.every = 5 * M, .run_on_start = true, .jitter = 30 * S}, .takes = 40 * S, .apart = 5 * M},
         {.given = {.cron = "15 */2 * * *", .zone = "Europe/Prague"}, .takes = 10 * M, .listed = cron},
-        {.given =
-             {.every = 30 * M, .zone = "Europe/Prague", .from = 22 * 60, .to = 6 * 60, .run_on_start = true},
+        {.given = {.every = 30 * M, .zone = "Europe/Prague", .window = "22:00-06:00", .run_on_start = true},
          .takes = S,
          .listed = night},
         {.given = {.every = 10 * M, .run_on_start = true}, .takes = 25 * M, .apart = 30 * M}, /* slow */

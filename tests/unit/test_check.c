@@ -251,6 +251,78 @@ static void a_policy_does_not_empty_its_source(void **state)
     expect(w, FINDING_ERROR, "the policy deletes rows of public.part, which is its source", "name a source");
 }
 
+/* --- what rules a sweep out ---------------------------------------------------------------------------- */
+
+static void a_server_may_rule_it_out(void **state)
+{
+    struct world *w = *state;
+    add_trax(w, ON_DELETE_NO_ACTION);
+    w->facts->refused = "the server logs statements";
+    w->facts->refused_fix = "SET GLOBAL";
+    check(w, BASE ", after: [trax.log(metadata_id)]", false);
+    expect(w, FINDING_ERROR, "the server logs statements", "SET GLOBAL");
+    assert_int_equal(w->findings.errors, 1);
+}
+
+static void an_engine_without_transactions_is_refused(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_trax(w, ON_DELETE_NO_ACTION);
+    struct table *other = add_table(w, "trax", "unrelated", "id", "id");
+    w->facts->engine_fix = "ENGINE=InnoDB";
+    other->unsafe_engine = "MyISAM"; /* nothing is done to it */
+    check(w, BASE ", after: [trax.log(metadata_id)]", false);
+    expect_none(w, FINDING_ERROR);
+    w->facts->tables[1]->unsafe_engine = "Aria";
+    check(w, BASE ", after: [trax.log(metadata_id)]", false);
+    expect(w, FINDING_ERROR, "trax.log is kept by the storage engine Aria",
+           "ALTER TABLE trax.log ENGINE=InnoDB");
+    t->unsafe_engine = "MyISAM";
+    check(w, BASE ", after: [trax.log(metadata_id)]", false);
+    expect(w, FINDING_ERROR, "trax.metadata is kept by the storage engine MyISAM", "ENGINE=InnoDB");
+}
+
+static void foreign_keys_that_cannot_be_seen(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_trax(w, ON_DELETE_HIDDEN);
+    w->facts->sight_fix = "GRANT REFERENCES";
+    w->facts->tables[1]->fkeys_seen = SIGHT_SOME; /* it loses no rows */
+    check(w, BASE, false);
+    expect(w, FINDING_ERROR, "an ON DELETE that is hidden: its rows may be deleted or changed silently",
+           "with");
+    assert_int_equal(w->findings.errors, 1);
+    t->fkeys_seen = SIGHT_SCHEMA;
+    check(w, BASE ", with: [trax.log(metadata_id)]", false);
+    expect(w, FINDING_WARNING, "tables in other databases", "GRANT REFERENCES");
+    expect(w, FINDING_ERROR, "this user sees only some tables of trax: another may refer to trax.log",
+           "GRANT REFERENCES");
+}
+
+static void history_and_triggers_are_named(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_trax(w, ON_DELETE_NO_ACTION);
+    t->keeps_history = t->delete_hooks = true;
+    t->hooks = "one, two";
+    check(w, BASE ", after: [trax.log(metadata_id)]", false);
+    expect(w, FINDING_WARNING, "trax.metadata is system-versioned", "DELETE HISTORY");
+    expect(w, FINDING_NOTE, "triggers (one, two) of trax.metadata may keep a row", "");
+    t->hooks_hidden = true;
+    check(w, BASE ", after: [trax.log(metadata_id)]", false);
+    expect(w, FINDING_NOTE, "cannot see whether there are any", "");
+}
+
+static void locking_may_need_no_right_to_update(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_trax(w, ON_DELETE_NO_ACTION);
+    w->facts->locking_takes_update = false;
+    t->may_update = false;
+    check(w, BASE ", after: [trax.log(metadata_id)]", false);
+    expect_none(w, FINDING_ERROR);
+}
+
 /* --- access ------------------------------------------------------------------------------------------ */
 
 static void privileges_follow_the_role(void **state)
@@ -389,10 +461,37 @@ static void odd_names_are_quoted_and_sqlite_names_its_index(void **state)
 {
     struct world *w = *state;
     w->facts->create_index = "CREATE INDEX";
+    w->facts->names_indexes = true;
     add_table(w, NULL, "order", "Id, odd \" name_at", "Id");
     check(w, "table: order, expires: 'odd \" name_at'", true);
     expect(w, FINDING_WARNING, "serves the search by odd \" name_at",
            "CREATE INDEX \"order_odd \"\" name_at_Id\" ON \"order\" (\"odd \"\" name_at\", \"Id\")");
+}
+
+static void mariadb_has_quotes_and_limits_of_its_own(void **state)
+{
+    struct world *w = *state;
+    w->facts->create_index = "CREATE INDEX";
+    w->facts->names_indexes = w->facts->backticks = true;
+    w->facts->end_of_index = " LOCK=NONE";
+    struct table *t = add_table(w, "app", "rank", "id, at_at, state, note", "id");
+    check(w, "table: app.rank, expires: at_at, rows: { state: done }", true);
+    expect(w, FINDING_WARNING, "serves the search by at_at",
+           "CREATE INDEX rank_state_at_at_id ON app.`rank` (state, at_at, id) LOCK=NONE");
+    t->columns[2].cut_in_indexes = true; /* left out */
+    check(w, "table: app.rank, expires: at_at, rows: { state: done }", true);
+    expect(w, FINDING_WARNING, "serves the search by at_at", "(at_at, id)");
+    t->columns[1].cut_in_indexes = true;
+    check(w, "table: app.rank, expires: at_at", true);
+    expect(w, FINDING_WARNING, "serves the search by at_at", "make at_at shorter");
+    t->columns[1].cut_in_indexes = false;
+    t->name = "a_name_that_is_fifty_letters_long_or_a_little_more_x";
+    check(w,
+          "table: app.a_name_that_is_fifty_letters_long_or_a_little_more_x, expires: at_at, rows: { state: "
+          "done }",
+          true);
+    expect(w, FINDING_WARNING, "serves the search by at_at",
+           "CREATE INDEX a_name_that_is_fifty_letters_long_or_a_little_more_x_at_at_id ON");
 }
 
 static void check_served(void **state, const char *index, const char *predicate, bool served)
@@ -600,11 +699,49 @@ static void findings_are_ordered(void **state)
         assert_int_equal(f->list[i].what[0], 'a' + (int)i);
 }
 
+/* --- partitions ----------------------------------------------------------------------------------- */
+
+static void partitions_that_can_be_dropped(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_table(w, "trax", "metadata", "id, start_at", "id");
+    t->ranges = t->owned = true;
+    t->owner = "boss";
+    check(w, BASE ", partitions: drop", false);
+    expect_none(w, FINDING_ERROR);
+    expect_none(w, FINDING_WARNING);
+    t->owned = false;
+    check(w, BASE ", partitions: drop", false);
+    expect(w, FINDING_ERROR, "trax.metadata belongs to boss: only its owner", "GRANT boss TO this user");
+    assert_true(find(w, FINDING_ERROR, "belongs to boss")->at.column > 50); /* of the key */
+    t->ranges = false;
+    check(w, BASE ", partitions: drop", false);
+    expect(w, FINDING_ERROR, "trax.metadata has no partitions by range", "take the key out");
+    w->facts->drops_not = "there are none";
+    check(w, BASE ", partitions: drop", false);
+    expect(w, FINDING_ERROR, "partitions: drop cannot be done here: there are none", "take the key out");
+    check(w, BASE, false);
+    expect_none(w, FINDING_ERROR);
+}
+
+static void partitions_that_never_are(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_table(w, "trax", "metadata", "id, start_at", "id");
+    t->ranges = t->owned = t->delete_hooks = true;
+    check(w, BASE ", partitions: drop", false);
+    expect(w, FINDING_WARNING, "no partition of trax.metadata is ever dropped: trax.metadata has triggers",
+           "take the key out");
+    expect_none(w, FINDING_ERROR);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(partitions_that_can_be_dropped),
+        TEST(partitions_that_never_are),
         TEST(a_source_is_read_by_an_index),
         TEST(a_later_source_saves_nothing),
         TEST(a_source_must_be_readable),
@@ -620,6 +757,12 @@ int main(void)
         TEST(every_node_is_judged_on_its_own),
         TEST(composite_keys_match_by_pairs),
         TEST(a_composite_suggestion_survives_yaml),
+        TEST(a_server_may_rule_it_out),
+        TEST(an_engine_without_transactions_is_refused),
+        TEST(foreign_keys_that_cannot_be_seen),
+        TEST(history_and_triggers_are_named),
+        TEST(locking_may_need_no_right_to_update),
+        TEST(mariadb_has_quotes_and_limits_of_its_own),
         TEST(privileges_follow_the_role),
         TEST(hidden_rows_are_an_error),
         TEST(triggers_and_nullable_keys_are_notes),

@@ -323,6 +323,12 @@ static const struct {
      "6:5 'batch' must be a whole number of at least 1, or null for everything due in one transaction, not empty"},
     {EXPIRES "    workers: 0\n",
      "6:14 'workers' must be a whole number of at least 1, not '0'"},
+    {EXPIRES "    workers: 65\n",
+     "6:14 'workers' must be a whole number from 1 to 64, not '65'"},
+    {EXPIRES "    workers: 99999999999999999999\n",
+     "6:14 'workers' must be a whole number of at least 1, not '99999999999999999999'"},
+    {EXPIRES "    batch: null\n    workers: 2\n",
+     "7:5 'workers' cannot stand with 'batch: null': what goes in one transaction goes over one connection"},
     {EXPIRES "    workers: 1.5\n",
      "6:14 'workers' must be a whole number of at least 1, not '1.5'"},
     {EXPIRES "    unit: m\n",
@@ -504,7 +510,7 @@ static const struct {
     {"store: sqlite:a\npurges: [a]\n",
      "2:9 'purges' must be a map of purge spaces, not a list"},
     {"store: sqlite:a\npurges: { w: {} }\n",
-     "2:14 'w' must be a map with some of the keys (label, delay, retention, only, erases), not an empty map"},
+     "2:14 'w' must be a map with some of the keys (label, delay, retention, only, erases, notify, timeouts), not an empty map"},
     {"store: sqlite:a\npurges: { w: { delay: 1s } }\n",
      "2:11 'erases' is missing. What is deleted: every row whose column holds the instance."},
     {"store: sqlite:a\npurges: { w: { erases: [] } }\n",
@@ -846,22 +852,15 @@ static void test_policy_values(void **state)
     assert_non_null(p->with[0].after[0].where);
 }
 
-static void test_not_yet(void **state)
+static void test_limits_and_pace(void **state)
 {
     (void)state;
     AUTO(contract_free_p)
-    struct contract *c =
-        good(AGE_KEEP "    keep_newest: { rows: 1, newest: n }\n"
-                      "    pace: { duty: 1, rows_per_second: 2.5 }\n    partitions: drop\n    workers: 2\n"
-                      "    with: [{ ref: x(a), split: true }]\n"
-                      "    limits: { rows: 1, fraction: 0.5 }\n");
-    static const char *const expected[] = {"pace", "partitions", "workers", "split"};
+    struct contract *c = good(AGE_KEEP "    keep_newest: { rows: 1, newest: n }\n"
+                                       "    pace: { duty: 1, rows_per_second: 2.5 }\n"
+                                       "    with: [{ ref: x(a), split: true }]\n"
+                                       "    limits: { rows: 1, fraction: 0.5 }\n");
     const struct policy *p = c->policies;
-    assert_int_equal(p->n_not_yet, COUNT_OF(expected));
-    for (size_t i = 0; i < COUNT_OF(expected); i++) {
-        assert_string_equal(p->not_yet[i].key, expected[i]);
-        assert_int_equal(p->not_yet[i].at.line, 8 + (int)i);
-    }
     assert_true(p->limits->fraction > 0.49 && p->limits->fraction < 0.51);
     assert_true(p->pace->rows_per_second > 2.49 && p->pace->rows_per_second < 2.51);
     assert_true(p->pace->target.us == 50 * US_PER_MS && p->pace->lag_bytes == -1);
@@ -1146,7 +1145,7 @@ int main(void)
         cmocka_unit_test(test_scheduler_values),
         cmocka_unit_test(test_keep_forms),
         cmocka_unit_test(test_policy_values),
-        cmocka_unit_test(test_not_yet),
+        cmocka_unit_test(test_limits_and_pace),
         cmocka_unit_test(test_orphan),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_environment_and_aliases),

@@ -91,6 +91,17 @@ static void names_fold_as_the_engine_folds(void **state)
     assert_false(name_matches(f, &users, "USER"));
 }
 
+static void columns_may_fold_where_tables_do_not(void **state)
+{
+    struct facts *f = make(state);
+    f->columns_ignore_case = true;
+    struct table *t = add_table(f, NULL, "log", NAMES("Id"));
+    const struct name id = bare("ID"), exact = quoted("ID"), log = bare("LOG");
+    assert_ptr_equal(table_column(f, t, &id), &t->columns[0]);
+    assert_null(table_column(f, t, &exact));
+    assert_false(name_matches(f, &log, "log"));
+}
+
 static void letters_outside_ascii_do_not_fold(void **state)
 {
     struct facts *f = make(state);
@@ -256,12 +267,24 @@ static void actions_have_names(void **state)
     assert_string_equal(on_delete_name(ON_DELETE_SET_DEFAULT), "ON DELETE SET DEFAULT");
 }
 
+static void a_key_of_the_table_itself(void **state)
+{
+    (void)state;
+    const struct table plain = {.name = "t"}, in = {.schema = "s", .name = "t"};
+    assert_true(fkey_is_own(&plain, &(struct fkey){.child_table = "t"}));
+    assert_false(fkey_is_own(&plain, &(struct fkey){.child_table = "u"}));
+    assert_true(fkey_is_own(&in, &(struct fkey){.child_schema = "s", .child_table = "t"}));
+    assert_false(fkey_is_own(&in, &(struct fkey){.child_schema = "x", .child_table = "t"}));
+    assert_false(fkey_is_own(&in, &(struct fkey){.child_table = "t"}));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, teardown)
     const struct CMUnitTest tests[] = {
         T(names_fold_as_the_engine_folds),
         T(letters_outside_ascii_do_not_fold),
+        T(columns_may_fold_where_tables_do_not),
         T(an_exact_match_wins),
         T(an_unqualified_name_means_what_the_engine_finds_by_it),
         T(without_schemas_only_main_is_one),
@@ -270,6 +293,7 @@ int main(void)
         T(a_partial_index_serves_if_it_leaves_out_only_nulls),
         T(a_doubled_quote_is_part_of_a_name),
         T(findings_are_copied_and_errors_counted),
+        cmocka_unit_test(a_key_of_the_table_itself),
         cmocka_unit_test(actions_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

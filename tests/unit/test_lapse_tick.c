@@ -402,7 +402,7 @@ static void a_stop_is_heard_before_every_batch_and_policy(void **state)
 {
     struct place_of_work *p = *state;
     sql(p, JOBS);
-    load(p, "policies:\n  job: { table: job, expires: end_ms, batch: 2 }\n"
+    load(p, "policies:\n  job: { table: job, expires: end_ms, batch: 2, pace: { target: 10m } }\n"
             "  again: { table: job, expires: end_ms }\n");
     for (int i = 0; i < 7; i++)
         add_job(p, -M);

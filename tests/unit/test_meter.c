@@ -184,6 +184,7 @@ static void test_what_a_contract_expects(void **state)
     prints(m, "lapse_rows_skipped_total{scheduler=\"main\",table=\"j\",reason=\"locked\"} 0\n"
               "lapse_rows_skipped_total{scheduler=\"main\",table=\"j\",reason=\"refused\"} 0\n"
               "lapse_rows_skipped_total{scheduler=\"main\",table=\"j\",reason=\"timeout\"} 0\n"
+              "lapse_rows_skipped_total{scheduler=\"main\",table=\"j\",reason=\"too_heavy\"} 0\n"
               "lapse_rows_skipped_total{scheduler=\"only\",table=\"leases\",reason=\"locked\"} 0");
     prints(m, "lapse_lease_held{scheduler=\"only\"} 0");
     prints_no(m, "lapse_lease_held{scheduler=\"main\"}");

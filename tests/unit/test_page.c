@@ -336,10 +336,12 @@ static void test_what_goes_along(void **state)
            "owns others there waits. With rows of `a` go theirs in `b(y)`. References to `a` in `c(z)` are "
            "set to NULL; "
            "those rows stay.");
-    bounds("expires: e_ms, with: [{ref: a(x), split: true}, t(parent)]",
-           "TTL via `e_ms`. What a row owns in `a(x)` and `t(parent)` goes with it. Rows in `a(x)` may go "
-           "ahead in "
-           "transactions of their own. By `t(parent)` that is the whole subtree.");
+    bounds(
+        "expires: e_ms, with: [{ref: a(x), split: true}, t(parent)]",
+        "TTL via `e_ms`. What a row owns in `a(x)` and `t(parent)` goes with it. Rows in `a(x)` may go "
+        "ahead in "
+        "transactions of their own; a row that comes back to life meanwhile keeps only what is left of them. "
+        "By `t(parent)` that is the whole subtree.");
     bounds("expires: e_ms, partitions: drop",
            "TTL via `e_ms`. A partition that is wholly due is dropped instead of deleted from.");
     policy_says("expires: e_ms, with: [{ref: a(x), with: [b(y), a(z)]}]", CELL_OBSERVABILITY,
@@ -358,9 +360,11 @@ static void test_waits_and_wholeness(void **state)
             EXPIRED " A row waits while any row in `q(y)` refers to what it owns in `a`. A row and what it "
                     "owns go in one "
                     "transaction, or stay.");
-    assures("expires: e_ms, with: [{ref: a(x), split: true}]", EXPIRED);
-    assures("expires: e_ms, with: [b(x), {ref: a(x), split: true}]",
-            EXPIRED " A row and what it owns go in one transaction, or stay, but for what may go ahead.");
+    assures("expires: e_ms, with: [{ref: a(x), split: true}]",
+            EXPIRED " What may go ahead of a row may be gone while the row stays.");
+    assures("expires: e_ms, with: [b(x), {ref: a(x), split: true}]", EXPIRED
+            " A row and what it owns go in one transaction, or stay, but for what may go ahead: that may be "
+            "gone while its owner stays.");
     assures("expires: e_ms, detach: [b(x)]", EXPIRED);
     assures(
         "expires: e_ms, limits: {rows: 1000, fraction: 0.5}", EXPIRED

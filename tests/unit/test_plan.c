@@ -759,6 +759,18 @@ static void the_shortest_way_to_the_time_is_taken(void **state)
     assert_order(p, "step_id, nr");
 }
 
+static void an_index_that_sorts_otherwise_is_not_followed(void **state)
+{
+    struct world *w = *state;
+    struct table *t = jobs_of(w);
+    add_index(w, t, "state, at", NULL);
+    column_of(t, "state")->sorts_apart = true;
+    assert_order(make_plan(w, AT ", rows: { state: [a, b] }", NOW), "id");
+    assert_order(make_plan(w, AT ", rows: { state: a }", NOW), "at, id"); /* it is not sorted by */
+    t->indexes[0].descends = true;
+    assert_order(make_plan(w, AT ", rows: { state: a }", NOW), "id");
+}
+
 static void an_expression_in_an_index_ends_the_way(void **state)
 {
     struct world *w = *state;
@@ -1179,6 +1191,7 @@ int main(void)
         TEST(a_row_waits_for_what_it_must_not_lose),
         TEST(the_cursor_follows_an_index_to_the_time),
         TEST(the_shortest_way_to_the_time_is_taken),
+        TEST(an_index_that_sorts_otherwise_is_not_followed),
         TEST(an_expression_in_an_index_ends_the_way),
         TEST(everything_wrong_is_found),
         TEST(an_orphan_has_no_source),

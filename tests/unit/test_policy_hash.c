@@ -77,6 +77,7 @@ static const char *const meanings[][4] = {
     {AGE "    keep: 1h\n    with: [c(a)]\n    detach: [d(a)]\n"},
     {AGE "    keep: 1h\n    with: [c(a)]\n    after: [d(a)]\n"},
     {AGE "    keep: 1h\n    with: [{ ref: c(a), with: [d(a)] }]\n"},
+    {AGE "    keep: 1h\n    with: [{ ref: c(a), split: true }]\n    detach: [d(a)]\n"},
     {AGE "    keep: 1h\n    with: [{ ref: c(a), where: { x: 1 } }, d(a)]\n"},
     {AGE "    keep: 1h\n    after: [{ ref: d(a), where: { x: 1 } }]\n"},
     {AGE "    keep: 1h\n    with: [\"c(a, b) -> (x, y)\"]\n"},

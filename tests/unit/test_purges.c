@@ -37,7 +37,7 @@ static struct purge_row row(int64_t id, const char *instance, const char *reason
 static struct purge_cases judge(const struct purge_space *s, struct purge_rows *rows,
                                 const struct purge_row *list, size_t n)
 {
-    *rows = (struct purge_rows){.arena = arena_new(), .n = n};
+    *rows = (struct purge_rows){.arena = arena_new(), .n = n, .crowded = rows->crowded};
     rows->list = arena_alloc(rows->arena, n * sizeof(*list));
     memcpy(rows->list, list, n * sizeof(*list));
     return purge_judge(s, rows, NOW);
@@ -93,6 +93,9 @@ static void times_of_their_own(void **state)
     VERDICT(s, PURGE_WAIT, 1, r);
     r.retry = at(0);
     VERDICT(s, PURGE_EXECUTE, 1, r);
+    r.at = at(1); /* a retry only puts off */
+    VERDICT(s, PURGE_WAIT, 1, r);
+    r.at = at(0);
     r.parked = at(-5);
     VERDICT(s, PURGE_WAIT, 1, r);
     r = row(1, "a", "x", 1000);
@@ -115,6 +118,37 @@ static void what_others_hold_stays(void **state)
     struct purge_row held = row(2, "a", "x", 50);
     held.locked = false;
     VERDICT(s, PURGE_BUSY, 1, row(1, "a", "x", 100), held);
+}
+
+/* Which of these go, by number. */
+static void part_goes(const struct purge_space *s, struct purge_row *list, size_t n, const char *numbers)
+{
+    AUTO(purge_rows_release) struct purge_rows rows = {.crowded = true};
+    AUTO(text_release) struct text gone = {0};
+    struct purge_cases c = judge(s, &rows, list, n);
+    assert_int_equal(c.n, 1);
+    assert_int_equal(c.list[0].verdict, PURGE_THIN);
+    for (int64_t id = 1; id <= (int64_t)n; id++)
+        for (size_t i = 0; i < n; i++)
+            if (rows.list[i].id == id && purge_goes(&c.list[0], &rows.list[i]))
+                text_addf(&gone, "%d ", (int)id);
+    assert_string_equal(text_str(&gone), numbers);
+}
+
+static void of_a_part_the_first_that_counts_stays(void **state)
+{
+    const struct purge_space *s = space_of(*state, "only: [x, failed]");
+    struct purge_row list[] = {row(1, "a", "x", 100), row(2, "a", "failed", 101), row(3, "a", "y", 102),
+                               row(4, "a", "x", 103)};
+    part_goes(s, list, 4, "1 2 3 ");
+    part_goes(s, list, 3, "1 3 ");
+    list[3].locked = false; /* who holds it may delete it: another must be there to decide */
+    part_goes(s, list, 4, "1 3 ");
+    list[0].reason = list[1].reason = "y";
+    part_goes(s, list, 3, "1 2 3 ");
+    list[0].scheduled.usable = false;
+    list[0].odd = true;
+    part_goes(s, list, 3, "2 3 ");
 }
 
 static void instances_are_told_apart_by_bytes(void **state)
@@ -174,8 +208,30 @@ static void ids_come_back_the_same(void **state)
     assert_true(purge_fits(&small, &most, &why));
     assert_true(purge_fits(&small, &least, &why));
     assert_false(purge_fits(&small, &over, &why));
+    small.is_unsigned = true;
+    struct value top = text("4294967295"), beyond = text("4294967296"), below = text("-1");
+    assert_true(purge_fits(&small, &top, &why));
+    assert_false(purge_fits(&small, &beyond, &why));
+    assert_false(purge_fits(&small, &below, &why));
+    small.bytes = 0;
+    struct value widest = text("18446744073709551615"), wider = text("18446744073709551616");
+    assert_true(purge_fits(&small, &widest, &why));
+    assert_false(purge_fits(&small, &wider, &why));
+    assert_false(purge_fits(&small, &below, &why));
+    struct column narrow = {.name = "c", .sql_type = "varchar", .type = TYPE_TEXT, .longest = 2};
+    struct value two = text("\xc3\xa9\xe2\x82\xac"), three = text("abc"), broad = text("\xf0\x9f\x98\x80");
+    assert_true(purge_fits(&narrow, &two, &why) && purge_fits(&narrow, &broad, &why));
+    assert_false(purge_fits(&narrow, &three, &why));
+    narrow.last_character = 0xffff;
+    assert_true(purge_fits(&narrow, &two, &why));
+    assert_false(purge_fits(&narrow, &broad, &why));
+    narrow.last_character = 0x7f;
+    assert_false(purge_fits(&narrow, &two, &why));
     struct column padded = {.name = "c", .sql_type = "bpchar", .type = TYPE_TEXT};
     struct value blank = text("a "), plain = text("a"), empty = text(""), blob = text("a");
+    assert_false(purge_fits(&padded, &blank, &why));
+    padded.sql_type = "char";
+    padded.pads = true;
     assert_false(purge_fits(&padded, &blank, &why));
     assert_true(purge_fits(&padded, &plain, &why));
     assert_true(purge_fits(&padded, &empty, &why));
@@ -225,6 +281,7 @@ int main(void)
         TEST(times_of_their_own),
         TEST(reasons_outside_only),
         TEST(what_others_hold_stays),
+        TEST(of_a_part_the_first_that_counts_stays),
         TEST(instances_are_told_apart_by_bytes),
         TEST(ids_come_back_the_same),
         TEST(pauses_grow),

@@ -299,6 +299,9 @@ static void sweep_json(void **state)
     p->n_skipped = 1;
     p->left = 5;
     p->retries = 2;
+    p->pace.reason = PACE_LAG;
+    p->pace.rows = 70;
+    p->pace.waited_us[PACE_LAG] = 1500 * US_PER_MS;
     p->unknown = INT64_MAX;
     json_shows(r, "{'command':'sweep','now':'2024-06-15T12:00:00.123456Z','exit':1,'policies':[{"
                   "'policy':'metadata','label':'meta','table':'trax.metadata','outcome':'failed',"
@@ -306,7 +309,8 @@ static void sweep_json(void **state)
                   "'tables':[{'table':'trax.log','rows':45000},{'table':'trax.metadata','rows':1234567}],"
                   "'detached':[],'skipped':[{'key':'id=42','reason':'refused',"
                   "'error':'SQLITE_CONSTRAINT_TRIGGER: on hold'}],'left':5,"
-                  "'unknown':9223372036854775807,'batches':1235,'retries':2,'duration_ms':1900.0}],"
+                  "'unknown':9223372036854775807,'batches':1235,'retries':2,'duration_ms':1900.0,"
+                  "'pace':{'reason':'lag','rows':70,'waited_ms':{'lag':1500.0}}}],"
                   "'remarks':[]}");
     report_free(r);
 }

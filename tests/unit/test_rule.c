@@ -25,7 +25,7 @@ static void a_policy_has_its_defaults(void **state)
     assert_string_equal(p.name, "name");
     assert_string_equal(p.label, "name");
     assert_null(p.scheduler); /* the contract resolves it */
-    assert_true(p.enabled && !p.inclusive && !p.partitions_drop);
+    assert_true(p.enabled && !p.inclusive && !p.partitions.drop);
     assert_int_equal(p.batch, 1000);
     assert_int_equal(p.lock_timeout_us, 2 * US_PER_S);
     assert_int_equal(p.statement_timeout_us, 30 * US_PER_S);

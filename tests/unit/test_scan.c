@@ -2,6 +2,7 @@
 #include "shown.h"
 #include "world.h"
 
+#include "store_mariadb.h"
 #include "store_postgres.h"
 #include "store_sqlite.h"
 
@@ -141,6 +142,52 @@ static void conditions_are_copied_or_refused(void **state)
     }
 }
 
+/* MariaDB's strings and comments: \ escapes in both quotes, -- takes a blank, # is one, one that begins with
+ * ! is none. */
+static const struct {
+    const char *sql, *mariadb;
+} of_mariadb[] = {
+    {"this.a > :now", "row.a > TIMESTAMP'2024-06-15 12:00:00.000000'"},
+    {"a = 'it\\'s ; ) this :now'", "="},
+    {"a = \"it\\\"s ; ) this\"", "="},
+    {"a = '\\'", "!has a string that is not closed at character 5"},
+    {"a = \"\\\"", "!has a quoted name that is not closed at character 5"},
+    {"a = '\\\\' or this.b", "a = '\\\\' or row.b"},
+    {"`a\\` = this.b", "`a\\` = row.b"}, /* no escape in a name */
+    {"`a;``)` = 1", "="},
+    {"[a;)] = 1", "!has a ';', but must be one expression, at character 3"},
+    {"a # it's ) ;\n = 1", "a  \n = 1"},
+    {"a = 5--1", "="},
+    {"a = 5 --1) ;", "!closes a parenthesis that it did not open at character 10"},
+    {"a = 5 -- it's ) ;", "a = 5  "},
+    {"a = 5 --\tit's", "a = 5  "},
+    {"a = 5 --", "a = 5  "},
+    {"a = 5 --\n+ this.b", "a = 5  \n+ row.b"},
+    {"a /*! + 1 */ = 1", "!has a comment that the server runs at character 3"},
+    {"a /*!50000 + 1 */ = 1", "!has a comment that the server runs at character 3"},
+    {"a /*M! + 1 */ = 1", "!has a comment that the server runs at character 3"},
+    {"a = '/*! */'", "="},
+    {"a /* ! */ = 1", "a   = 1"},
+    {"a /* /* */ = 1", "a   = 1"},
+    {"a = \x01"
+     "1\x01",
+     "!has a control character at character 5"},
+    {"a = 'x\x01"
+     "1\x01'",
+     "!has a control character at character 5"},
+    {"a = `x\x01`", "!has a control character at character 5"},
+    {"a /* \x01 */ = 1", "a   = 1"}, /* left out */
+    {"a = ?", "!has a parameter; only :now is one at character 5"},
+    {"# nothing", "!is empty at character 10"},
+};
+
+static void mariadb_reads_other_strings_and_comments(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(of_mariadb); i++)
+        check_condition(&dialect_mariadb, '?', of_mariadb[i].sql, of_mariadb[i].mariadb);
+}
+
 /* --- :now against numbers ---------------------------------------------------------------------- */
 
 static const struct {
@@ -205,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conditions_are_copied_or_refused),
+        cmocka_unit_test(mariadb_reads_other_strings_and_comments),
         cmocka_unit_test_setup_teardown(now_is_not_compared_with_numbers, world_setup, world_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,9 @@ static void write_below(struct writing *w, const struct node *n)
         written(w, "detach left");
     }
     if (n->n_grow) {
-        sql_delete_leaves(&w->s, w->d, n);
+        sql_leaves(&w->s, w->d, n);
+        written(w, "leaves");
+        sql_delete_leaves(&w->s, w->d, n, w->plan->n_sets);
         written(w, "delete leaves");
     }
     sql_delete_set(&w->s, w->d, n);
@@ -71,24 +73,40 @@ static void write_below(struct writing *w, const struct node *n)
     written(w, "left");
 }
 
-static void write_later_pick(struct writing *w)
+static struct cursor some_place(const struct plan *p)
 {
-    const struct plan *p = w->plan;
     struct cursor from = {.set = true, .n = p->n_order};
     from.values = mem_alloc(p->n_order * sizeof(*from.values));
     for (size_t i = 0; i < p->n_order; i++)
         from.values[i] = p->order[i]->type == TYPE_TEXT
                              ? (struct value){.kind = VALUE_TEXT, .text = "x", .len = 1}
                              : (struct value){.kind = VALUE_INTEGER, .integer = 7};
-    sql_pick(&w->s, w->d, p, &from, 100);
+    return from;
+}
+
+static void write_later_pick(struct writing *w)
+{
+    struct cursor from = some_place(w->plan);
+    const struct stretch beyond = {.after = &from};
+    sql_pick(&w->s, w->d, w->plan, &beyond, 100);
     written(w, "pick after");
+    mem_free_p(&from.values);
+}
+
+static void write_part(struct writing *w)
+{
+    struct cursor from = some_place(w->plan);
+    const struct stretch part = {.after = &from, .upto = &from};
+    sql_pick(&w->s, w->d, w->plan, &part, 100);
+    written(w, "part");
+    sql_cut(&w->s, w->d, w->plan, &from, 5000);
+    written(w, "cut");
     mem_free_p(&from.values);
 }
 
 static void write_slice(struct writing *w)
 {
-    const struct cursor start = {0};
-    sql_pick(&w->s, w->d, w->plan, &start, 100);
+    sql_pick(&w->s, w->d, w->plan, NULL, 100);
     written(w, "pick");
     if (w->plan->source_locked) {
         sql_lock_source(&w->s, w->d, w->plan);
@@ -380,6 +398,36 @@ static const struct {
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT ?7{100}"},
     {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
+     write_part,
+     /* PostgreSQL */
+     "part: SELECT this.\"id\", this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))"
+     " AND (this.\"state\", this.\"at_ms\", this.\"id\") > ($4{x}::text, $5{7}::integer, $6{7}::integer)"
+     " AND (this.\"state\", this.\"at_ms\", this.\"id\") <= ($7{x}::text, $8{7}::integer, $9{7}::integer)\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT $10{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
+     "cut: SELECT this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     " FROM \"public\".\"jobs\" AS this\n"
+     "WHERE (this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text)"
+     " AND (this.\"state\", this.\"at_ms\", this.\"id\") > ($4{x}::text, $5{7}::integer, $6{7}::integer)\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT 1 OFFSET $7{4999}::bigint",
+     /* SQLite */
+     "part: SELECT this.\"id\", this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
+     " (?2{a}, ?3{b})) AND (this.\"state\", this.\"at_ms\", this.\"id\") > (?4{x}, ?5{7}, ?6{7})"
+     " AND (this.\"state\", this.\"at_ms\", this.\"id\") <= (?7{x}, ?8{7}, ?9{7})\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT ?10{100}\n"
+     "cut: SELECT this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     " FROM main.\"jobs\" AS this\n"
+     "WHERE (this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
+     " (?2{a}, ?3{b}) AND (this.\"state\", this.\"at_ms\", this.\"id\") > (?4{x}, ?5{7}, ?6{7})\n"
+     "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
+     "LIMIT 1 OFFSET ?7{4999}"},
+    {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
      write_looks,
      /* PostgreSQL */
      "probe: SELECT 1 FROM \"public\".\"jobs\" AS this\n"
@@ -417,8 +465,8 @@ static const struct {
      "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
      " lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (true)),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (true) THEN 1 END),\n"
      "0,\n"
      "0\n"
      " FROM \"public\".\"jobs\" AS this WHERE this.\"state\" IN ($1{a}::text, $2{b}::text)",
@@ -430,8 +478,8 @@ static const struct {
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
      "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null')) THEN 1 END),\n"
      "0,\n"
      "0\n"
      " FROM main.\"jobs\" AS this WHERE this.\"state\" IN (?1{a}, ?2{b})"},
@@ -526,8 +574,8 @@ static const struct {
      " lapse_set_0)),\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (true AND true)),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (true AND true) THEN 1 END),\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND ((this.\"at_ms\" IS NULL OR"
      " (this.\"at_ms\" < $1{1718449200000}::bigint)) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" <"
      " $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND NOT"
@@ -557,9 +605,9 @@ static const struct {
      "(SELECT count(*) FROM main.\"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM lapse_set_0)),\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null') AND typeof(this.\"seen_ms\") IN"
-     " ('integer', 'null'))),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null') AND typeof(this.\"seen_ms\") IN"
+     " ('integer', 'null')) THEN 1 END),\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND ((this.\"at_ms\" IS NULL OR (this.\"at_ms\" <"
      " ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR"
      " (this.\"seen_ms\" < ?2{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS"
@@ -613,8 +661,9 @@ static const struct {
      " 0.0}::integer[])\n"
      "kids left inside: SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY($1{set"
      " 0.0}::integer[]) AND this.\"state\" = $2{done}::text\n"
-     "delete leaves: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])"
+     "leaves: SELECT this.\"id\" FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])"
      " AND NOT EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_1 WHERE lapse_1.\"parent_id\" = this.\"id\")\n"
+     "delete leaves: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 1.0}::integer[])\n"
      "delete: DELETE FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
      "left: SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY($1{set 0.0}::integer[])",
      /* SQLite */
@@ -657,8 +706,9 @@ static const struct {
      " temp.lapse_set_0)\n"
      "kids left inside: SELECT count(*) FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
      " temp.lapse_set_0) AND this.\"state\" = ?1{done}\n"
-     "delete leaves: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"
+     "leaves: SELECT this.\"id\" FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"
      " AND NOT EXISTS (SELECT 1 FROM main.\"jobs\" AS lapse_1 WHERE lapse_1.\"parent_id\" = this.\"id\")\n"
+     "delete leaves: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_1)\n"
      "delete: DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
      "left: SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)"},
     {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
@@ -680,8 +730,8 @@ static const struct {
      " lapse_set_0)),\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (true)),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (true) THEN 1 END),\n"
      "0,\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <="
      " $1{1718452800000}::bigint) AND NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION"
@@ -710,8 +760,8 @@ static const struct {
      " lapse_set_0)),\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null')) THEN 1 END),\n"
      "0,\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <= ?1{1718452800000} AND"
      " typeof(this.\"at_ms\") = 'integer') AND NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT"
@@ -810,8 +860,8 @@ static const struct {
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM"
      " lapse_set_0)) AND (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (true)),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (true) THEN 1 END),\n"
      "0,\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <="
      " $1{1718452800000}::bigint) AND NOT (NOT EXISTS (SELECT 1 FROM \"public\".\"log\" AS lapse_1 WHERE"
@@ -830,8 +880,8 @@ static const struct {
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM lapse_set_0))"
      " AND (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE this.\"at_ms\" IS NULL),\n"
-     "count(*) FILTER (WHERE NOT (typeof(this.\"at_ms\") IN ('integer', 'null'))),\n"
+     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
+     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null')) THEN 1 END),\n"
      "0,\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <= ?1{1718452800000} AND"
      " typeof(this.\"at_ms\") = 'integer') AND NOT (NOT EXISTS (SELECT 1 FROM main.\"log\" AS lapse_1 WHERE"
@@ -914,9 +964,9 @@ static const struct {
      " (SELECT 1 FROM \"public\".\"part\" AS lapse_2)))\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT $3{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
-     "lock source: SELECT count(*) FROM (SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE"
+     "lock source: SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE"
      " (lapse_1.\"step_id\", lapse_1.\"label\") IN (SELECT * FROM unnest($1{set 0.1}::integer[], $2{set"
-     " 0.2}::text[])) FOR SHARE OF lapse_1 SKIP LOCKED) AS lapse_rows\n"
+     " 0.2}::text[])) FOR SHARE OF lapse_1 SKIP LOCKED\n"
      "judge: SELECT this.\"id\", this.\"ok\", this.\"code\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
      "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
@@ -935,8 +985,8 @@ static const struct {
      " EXISTS (SELECT 1 FROM main.\"part\" AS lapse_2)))\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT ?3{100}\n"
-     "lock source: SELECT count(*) FROM (SELECT 1 FROM main.\"part\" AS lapse_1 WHERE (lapse_1.\"step_id\","
-     " lapse_1.\"label\") IN (SELECT c1, c2 FROM temp.lapse_set_0)) AS lapse_rows\n"
+     "lock source: SELECT 1 FROM main.\"part\" AS lapse_1 WHERE (lapse_1.\"step_id\","
+     " lapse_1.\"label\") IN (SELECT c1, c2 FROM temp.lapse_set_0)\n"
      "judge: SELECT this.\"id\", this.\"ok\", this.\"code\"\n"
      " FROM main.\"jobs\" AS this\n"
      "WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_0)\n"
@@ -956,8 +1006,8 @@ static const struct {
      "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
      " lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE FALSE),\n"
-     "count(*) FILTER (WHERE NOT (TRUE)),\n"
+     "kept: SELECT count(CASE WHEN FALSE THEN 1 END),\n"
+     "count(CASE WHEN NOT (TRUE) THEN 1 END),\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND TRUE AND (this.\"ok\" IS NOT NULL AND"
      " NOT EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT"
      " ((this.\"ok\" = $1{0}::integer) IS NOT TRUE)),\n"
@@ -970,8 +1020,8 @@ static const struct {
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
      "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(*) FILTER (WHERE FALSE),\n"
-     "count(*) FILTER (WHERE NOT (TRUE)),\n"
+     "kept: SELECT count(CASE WHEN FALSE THEN 1 END),\n"
+     "count(CASE WHEN NOT (TRUE) THEN 1 END),\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND TRUE AND (this.\"ok\" IS NOT NULL AND NOT"
      " EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT"
      " ((this.\"ok\" = ?1{0}) IS NOT TRUE)),\n"

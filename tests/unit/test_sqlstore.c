@@ -40,7 +40,8 @@ static struct slice slice(struct file *f, const struct plan *p, struct cursor *f
     struct err e = ERR_INIT;
     struct slice s;
     slice_init(&s, p);
-    if (sqlstore_slice(f->store, p, from, most, &s, &e))
+    const struct stretch in = {.after = from};
+    if (sqlstore_slice(f->store, p, &in, most, &s, &e))
         fail_msg("%s", e.text);
     if (s.picked)
         cursor_copy(from, &s.end);
@@ -78,10 +79,10 @@ static void assert_refused(struct file *f, const struct plan *p, const char *tex
 {
     struct err e = ERR_INIT;
     AUTO(slice_release) struct slice s;
-    const struct cursor start = {0};
+    const struct stretch all = {0};
     slice_init(&s, p);
     begin(f, p);
-    assert_int_equal(sqlstore_slice(f->store, p, &start, 1000, &s, &e), -1);
+    assert_int_equal(sqlstore_slice(f->store, p, &all, 1000, &s, &e), -1);
     sqlstore_rollback(f->store);
     assert_int_equal(e.kind, ERR_REFUSED);
     assert_string_equal(e.text, text);
@@ -351,10 +352,10 @@ static void a_deferred_constraint_speaks_in_the_slice(void **state)
     AUTO(planned_release) struct planned p = plan_on(f, JOBS, NOW);
     struct err e = ERR_INIT;
     AUTO(slice_release) struct slice s;
-    const struct cursor start = {0};
+    const struct stretch all = {0};
     slice_init(&s, p.plan);
     begin(f, p.plan);
-    assert_int_equal(sqlstore_slice(f->store, p.plan, &start, 10, &s, &e), -1);
+    assert_int_equal(sqlstore_slice(f->store, p.plan, &all, 10, &s, &e), -1);
     sqlstore_rollback(f->store);
     assert_int_equal(e.kind, ERR_REFUSED);
     assert_non_null(strstr(e.text, "FOREIGN KEY"));

@@ -83,6 +83,27 @@ static void only_this_instance_goes(void **state)
     value_is(f, &k, "kept", "1", 1);
 }
 
+/* A key that is NULL is one of the instance's too; and what a trigger keeps is not reported as gone. */
+static void all_of_it_goes(void **state)
+{
+    struct file *f = *state;
+    struct err e = ERR_INIT;
+    AUTO(keyed_release) struct keyed k = open_table(f, "TEXT");
+    do_sql(f->sql, "INSERT INTO kv VALUES ('a', NULL, 'x')");
+    assert_int_equal(ops(f)->remove_all(f->store, &k, "kept", &e), 0);
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM kv WHERE instance = 'a'"), 0);
+    do_sql(f->sql,
+           "CREATE TRIGGER keeps BEFORE DELETE ON kv WHEN old.key = 'held' BEGIN SELECT RAISE(IGNORE); END");
+    do_sql(f->sql, "INSERT INTO kv VALUES ('a', 'held', 'x'), ('a', 'free', 'x')");
+    AUTO(keyed_release) struct keyed again = {0};
+    assert_int_equal(ops(f)->find(f->store, "kv", "a", &again, &e), 0);
+    assert_int_equal(ops(f)->remove(f->store, &again, "held", &e), -1);
+    assert_non_null(strstr(e.text, "a trigger or a rule kept"));
+    assert_int_equal(ops(f)->remove_all(f->store, &again, "kept", &e), -1);
+    value_is(f, &again, "free", "x", 1); /* all of it or nothing */
+    assert_int_equal(ops(f)->remove(f->store, &again, "free", &e), 0);
+}
+
 static void all_pairs_or_none(void **state)
 {
     struct file *f = *state;
@@ -98,6 +119,7 @@ static void all_pairs_or_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(what_is_put_is_got), TEST(keys_by_prefix),
-                                       TEST(only_this_instance_goes), TEST(all_pairs_or_none)};
+                                       TEST(only_this_instance_goes), TEST(all_of_it_goes),
+                                       TEST(all_pairs_or_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,15 +26,14 @@ static void other_schemes_are_refused_without_showing_the_dsn(void **state)
     static const struct {
         const char *dsn, *text;
     } bad[] = {
-        {"mariadb://u:secret@h/d",
-         "store: mariadb://… is not part of this version; there are sqlite:PATH and postgresql://…"},
-        {"mysql://u:secret@h/d",
-         "store: mysql://… is not part of this version; there are sqlite:PATH and postgresql://…"},
-        {"oracle://u:secret@h/d", "store: the scheme is not known; there are sqlite:PATH and postgresql://…"},
-        {"secret", "store: the scheme is not known; there are sqlite:PATH and postgresql://…"},
-        {"SQLITE:secret", "store: the scheme is not known; there are sqlite:PATH and postgresql://…"},
-        {"postgresql:secret", "store: the scheme is not known; there are sqlite:PATH and postgresql://…"},
-        {"", "store: the scheme is not known; there are sqlite:PATH and postgresql://…"},
+        {"oracle://u:secret@h/d",
+         "store: the scheme is not known; there are sqlite:PATH, postgresql://… and mariadb://…"},
+        {"secret", "store: the scheme is not known; there are sqlite:PATH, postgresql://… and mariadb://…"},
+        {"SQLITE:secret",
+         "store: the scheme is not known; there are sqlite:PATH, postgresql://… and mariadb://…"},
+        {"postgresql:secret",
+         "store: the scheme is not known; there are sqlite:PATH, postgresql://… and mariadb://…"},
+        {"", "store: the scheme is not known; there are sqlite:PATH, postgresql://… and mariadb://…"},
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct err e = ERR_INIT;

@@ -217,6 +217,42 @@ static void check_first(const struct zone *z, int64_t local)
     }
 }
 
+/* The steps say of every local time what zone_instant says: around each, and far from any. */
+static void check_steps(const struct zone *z, int64_t until_s)
+{
+    int64_t from, next = INT64_MIN;
+    int32_t offset, ahead = 0;
+    size_t n = 0;
+    for (; zone_step(z, n, &from, &offset) && from < until_s; n++) {
+        assert_true(n == 0 ? from == INT64_MIN : from > next);
+        int64_t local = n ? from * US_PER_S : 0;
+        if (n) {
+            assert_int_equal(zone_instant(z, local), local - offset * US_PER_S);
+            assert_int_equal(zone_instant(z, local - 1), local - 1 - ahead * US_PER_S);
+        }
+        next = from, ahead = offset;
+    }
+    assert_true(n >= 1);
+}
+
+static void test_steps(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"Europe/Prague", "America/St_Johns", "Australia/Lord_Howe",
+                                        "Pacific/Apia",  "Etc/GMT-3",        "UTC"};
+    struct err e = ERR_INIT;
+    int64_t from;
+    int32_t offset;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        AUTO(zone_free_p) struct zone *z = NULL;
+        assert_int_equal(zone_open(names[i], &z, &e), 0);
+        check_steps(z, INT64_C(4102444800));
+    }
+    assert_true(zone_step(NULL, 0, &from, &offset));
+    assert_int_equal(offset, 0);
+    assert_false(zone_step(NULL, 1, &from, &offset));
+}
+
 /* What zone_instant says reads back, unless the time is skipped; and no later instant shows the same. */
 static void check_later(const struct zone *z, int64_t local)
 {
@@ -659,6 +695,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(offsets_are_those_of_the_zone),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(local_times_read_as_the_later_instant),
         cmocka_unit_test(bounds_have_their_simplest_form),
         cmocka_unit_test(bounds_agree_with_instants_in_many_zones),

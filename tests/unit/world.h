@@ -29,6 +29,7 @@ static inline int world_setup(void **state)
     w->facts->folds_lower = true;
     w->facts->default_schema = "public";
     w->facts->create_index = "CREATE INDEX CONCURRENTLY";
+    w->facts->locking_takes_update = true;
     w->findings.arena = w->arena;
     *state = w;
     return 0;
