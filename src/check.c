@@ -396,7 +396,7 @@ static int check_unusable(struct asking *a, struct err *e)
     if (!a->plan->n_times)
         return 0;
     due_init(&d, a->plan);
-    if (a->store->ops->count(a->store, a->plan, &d, &failed) == 0) {
+    if (a->store->ops->kept(a->store, a->plan, &d, &failed) == 0) {
         say_unusable(a, &d);
         return 0;
     }

@@ -420,12 +420,13 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
 
 /* How many an inner SELECT gives is not looked at: they are believed to be few, and nobody weighs each.
  * Without an index every row would be compared with each in turn. */
-static void postgres_in_set_by_index(struct stmt *s, const char *alias, const struct column *c, int set)
+static void postgres_in_set_by_index(struct stmt *s, const char *alias, const struct column *c, int set,
+                                     size_t at, const struct column *type)
 {
     sql_column(s, &dialect_postgres, alias, c);
     add(s, " = ANY((SELECT ");
-    postgres_placeholder(s, sql_bind_set(s, set, 0, c->sql_type));
-    text_addf(&s->sql, ")::%s[])", c->sql_type); /* without a type it would be a SELECT of numbers */
+    postgres_placeholder(s, sql_bind_set(s, set, at, type->sql_type));
+    text_addf(&s->sql, ")::%s[])", type->sql_type); /* without a type it would be a SELECT of numbers */
 }
 
 /* The column's own comparison is what an index serves; where it may find two texts equal that are not, they
@@ -436,7 +437,7 @@ static void postgres_is_text_of_set(struct stmt *s, const char *alias, const str
     bool plain = strcmp(c->sql_type, "text") == 0 || strcmp(c->sql_type, "character varying") == 0;
     const size_t first = 0;
     if (indexed)
-        postgres_in_set_by_index(s, alias, c, set);
+        postgres_in_set_by_index(s, alias, c, set, first, c);
     else
         postgres_in_set(s, alias, &c, 1, set, &first, &c);
     if (c->type != TYPE_TEXT || (plain && !c->collation))

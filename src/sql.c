@@ -149,11 +149,18 @@ static bool list_says_it(const struct sql_by *b)
     return true;
 }
 
+/* Of several parts, those that the keys name are known only while they are weighed: the others would be
+ * opened, too. */
+static bool has_one_index(const struct table *t)
+{
+    return t->kind == KIND_TABLE && !t->inheritors;
+}
+
 /* A table whose rows are locked or changed, found by a set of keys. */
 void sql_table_by(struct stmt *s, const struct dialect *d, const struct table *t, const char *alias,
                   struct sql_by *b)
 {
-    const struct index *i = d->use_index ? sql_index_by(t, b) : NULL;
+    const struct index *found = sql_index_by(t, b), *i = d->use_index ? found : NULL;
     bool listed = i && d->key_list && d->key_list(s, b->columns, b->n, b->set, b->at, b->types);
     sql_table(s, d, t);
     text_addf(&s->sql, " AS %s", alias);
@@ -165,12 +172,15 @@ void sql_table_by(struct stmt *s, const struct dialect *d, const struct table *t
         text_addf(&s->sql, " = lapse_keys.k%zu", k);
     }
     b->said = listed && list_says_it(b);
+    b->indexed = d->in_set_by_index && b->n == 1 && found && !found->partial && has_one_index(t);
 }
 
 void sql_where_by(struct stmt *s, const struct dialect *d, const char *alias, const struct sql_by *b)
 {
     sql_add(s, b->said ? "WHERE TRUE" : "WHERE ");
-    if (!b->said)
+    if (b->indexed)
+        d->in_set_by_index(s, alias, b->columns[0], b->set, b->at[0], b->types[0]);
+    else if (!b->said)
         d->in_set(s, alias, b->columns, b->n, b->set, b->at, b->types);
 }
 

@@ -69,9 +69,10 @@ struct dialect {
      * believes of the table. NULL: statements are about whole sets. */
     void (*of_row)(struct stmt *s, int set, size_t column);
     void (*each_row)(struct stmt *s, int set, const struct column *const *types, size_t n);
-    /* "the column is in key set `set`", looked up by the column's own index in the same way. NULL: as in_set
-     * does. */
-    void (*in_set_by_index)(struct stmt *s, const char *alias, const struct column *c, int set);
+    /* "the column is in key set `set`, column number at, of this type", looked up by the column's own index
+     * in the same way, which costs less to plan, too. NULL: as in_set does. */
+    void (*in_set_by_index)(struct stmt *s, const char *alias, const struct column *c, int set, size_t at,
+                            const struct column *type);
     const char *each_row_end;
     bool hex_blobs;        /* bytes are given as the text \x616263 */
     const char *text_cast; /* CAST (x AS this) gives a value's text */

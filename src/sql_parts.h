@@ -34,7 +34,8 @@ struct sql_by {
     const struct column *const *columns, *const *types;
     size_t n, *at;
     int set;
-    bool said; /* by sql_table_by(): nothing is left for WHERE to say */
+    bool said;    /* by sql_table_by(): nothing is left for WHERE to say */
+    bool indexed; /* an index has them, of which the engine is to make use without weighing the keys */
 };
 
 void sql_by_release(struct sql_by *b);

@@ -467,7 +467,7 @@ static void add_id_of(struct stmt *st, const struct sql_store *s, int set)
         text_add(&st->sql, "own.id = ");
         d->of_row(st, set, 0);
     } else if (d->in_set_by_index) {
-        d->in_set_by_index(st, "own", &id_column, set);
+        d->in_set_by_index(st, "own", &id_column, set, 0, &id_column);
     } else {
         add_in_set(st, s, &id_column, set, 0);
     }

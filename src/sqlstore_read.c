@@ -132,14 +132,10 @@ static void read_counts(const struct plan *p, const struct value *row, struct du
     ret->newest = sqlstore_number(&row[1]);
 }
 
-static int count_in(struct sql_store *s, const struct plan *p, struct due *ret, struct err *e)
+static int kept_in(struct sql_store *s, const struct plan *p, struct due *ret, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    AUTO(rows_release) struct rows counts = {0}, kept = {0};
-    sql_count(&st, s->engine->dialect, p);
-    if (s->engine->query(s, &st, &counts, e) < 0)
-        return -1;
-    read_counts(p, rows_at(&counts, 0), ret);
+    AUTO(rows_release) struct rows kept = {0};
     sql_kept(&st, s->engine->dialect, p);
     if (s->engine->query(s, &st, &kept, e) < 0)
         return -1;
@@ -151,12 +147,33 @@ static int count_in(struct sql_store *s, const struct plan *p, struct due *ret, 
     return 0;
 }
 
+static int count_in(struct sql_store *s, const struct plan *p, struct due *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows counts = {0};
+    sql_count(&st, s->engine->dialect, p);
+    if (s->engine->query(s, &st, &counts, e) < 0)
+        return -1;
+    read_counts(p, rows_at(&counts, 0), ret);
+    return kept_in(s, p, ret, e);
+}
+
 int sqlstore_count(struct store *store, const struct plan *p, struct due *ret, struct err *e)
 {
     struct sql_store *s = sqlstore_of(store);
     int r = sqlstore_reading(s, p, e);
     if (r == 0)
         r = count_in(s, p, ret, e);
+    s->engine->rollback(s);
+    return r;
+}
+
+int sqlstore_kept(struct store *store, const struct plan *p, struct due *ret, struct err *e)
+{
+    struct sql_store *s = sqlstore_of(store);
+    int r = sqlstore_reading(s, p, e);
+    if (r == 0)
+        r = kept_in(s, p, ret, e);
     s->engine->rollback(s);
     return r;
 }

@@ -197,6 +197,7 @@ struct partition_ops {
     /* The statements of both, for people: appended to out. */
     void (*explain)(struct store *s, const struct plan *p, const struct partition *x, struct text *out);
 };
+#define LAX_MOST_US US_PER_S /* between two syncs of what can be done again */
 struct store_ops {
     const char *scheme; /* "sqlite", "postgresql", "mariadb" */
     /* Opens a connection; reading: it must not be able to write. The DSN may hold a password: never in an
@@ -234,6 +235,8 @@ struct store_ops {
 
     /* One consistent look, in a transaction that cannot write. */
     int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
+    /* Only what is kept, and why; of the rest ret says nothing. */
+    int (*kept)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
     /* Is anything due? One indexed probe. */
     int (*probe)(struct store *s, const struct plan *p, bool *ret, struct err *e);
     /* Probes in between share one transaction that cannot write; nothing else may be asked. After an error,
@@ -284,8 +287,8 @@ struct store_ops {
     int (*mark)(struct store *s, struct err *e);
     int (*undo)(struct store *s, struct err *e);
     int (*commit)(struct store *s, struct err *e);
-    /* What slices committed is there after a power failure, too: until then the last second of it may not be,
-     * and would be swept again. NULL: each commit sees to it. */
+    /* What slices committed is there after a crash or a power failure, too: until then the last of it, what
+     * LAX_MOST_US had room for, may not be, and would be swept again. NULL: each commit sees to it. */
     int (*sync)(struct store *s, struct err *e);
     void (*rollback)(struct store *s);
 
@@ -311,6 +314,8 @@ struct store {
     const char *only_reads; /* opened for reading where nobody can write: "a standby"; NULL: it is not so */
     int64_t idle_most_us;   /* a transaction that writes and hears nothing for so long may be ended by the
                              * server; 0: as the engine sees fit */
+    bool lax;               /* a server that crashes may forget what was committed since the last sync */
+    int64_t lives; /* so often the server was found to have begun anew, or to be another one: it may have */
     atomic_llong own_marks, *marks; /* see store_marks; NULL: the store's own. Borrowed */
     const atomic_bool
         *interrupted; /* NULL: never. While it is true, what runs or is asked ends soon with

@@ -25,6 +25,10 @@ struct postgres {
     int64_t patience_us;          /* how long a statement may take, by the limit that the server was told */
     bool gave_up;                 /* no answer came for longer than that */
     int64_t stamp, stamp_ends_us; /* of the schema, and until when it will do; 0: not on this connection */
+    bool can_sync;                /* it may have the log flushed, and so put it off */
+    bool lax;                     /* the open transaction commits without waiting for the disk */
+    int64_t synced_us;            /* when a commit last did; 0: none on this connection */
+    char life[64];                /* of the server: another one after it crashed, or was another */
 };
 
 static struct postgres *of_sql(struct sql_store *s)
@@ -473,17 +477,60 @@ static int64_t idle_ms(const struct store *s)
     return to_ms(most > 0 && most < IDLE_S * US_PER_S ? most : IDLE_S * US_PER_S);
 }
 
+/* A server that was started, or began anew after a crash: what it knows of itself then has another age. */
+#define LIFE                                                                                                 \
+    "pg_catalog.pg_postmaster_start_time() || ' ' ||"                                                        \
+    " COALESCE((SELECT stats_reset FROM pg_catalog.pg_stat_bgwriter)::text, '')"
+
+static void note_life(struct postgres *p, const char *life)
+{
+    if (*p->life && strcmp(p->life, life) != 0)
+        p->sql.store.lives++;
+    snprintf(p->life, sizeof(p->life), "%s", life);
+}
+
+/* A message to nobody: what is committed behind it waits until the log is on the disk up to here. */
+static int postgres_sync(struct store *s, struct err *e)
+{
+    struct postgres *p = of_store(s);
+    if (!s->lax)
+        return 0;
+    if (may_ask(p, e) < 0)
+        return -1;
+    AUTO(result_clear_p)
+    PGresult *r = last_answer(
+        p, PQsendQuery(p->conn, "SELECT pg_catalog.pg_logical_emit_message(true, 'lapse', 'sync'), " LIFE));
+    if (!succeeded(r))
+        return fail(p, r, e);
+    store_mark(s);
+    note_life(p, PQgetvalue(r, 0, 1));
+    s->lax = false;
+    p->synced_us = when_monotonic_us();
+    return 0;
+}
+
+/* Whether the next commit need not wait for the disk, since what it did would be found and done again. The
+ * first one waits, so that a sweep of one batch has nothing else to wait for. */
+static int choose_sync(struct postgres *p, struct err *e)
+{
+    p->lax = p->can_sync && p->sql.repeatable && p->synced_us;
+    return p->lax && when_monotonic_us() - p->synced_us >= LAX_MOST_US ? postgres_sync(&p->sql.store, e) : 0;
+}
+
 static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
                                 struct err *e)
 {
     struct postgres *p = of_sql(s);
     if (p->reading)
         return err_set(e, ERR_USAGE, "postgresql: this connection was opened for reading only");
+    if (choose_sync(p, e) < 0)
+        return -1;
     AUTO(text_release) struct text sql = {0};
     text_add(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ");
     add_settings(&sql, to_ms(statement_timeout_us));
-    text_addf(&sql, "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld",
-              (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store));
+    text_addf(&sql, "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld%s",
+              (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store),
+              p->lax ? "; SET LOCAL synchronous_commit = off" : "");
     struct err why = ERR_INIT;
     if (begin(p, text_str(&sql), statement_timeout_us, &why) == 0)
         return 0;
@@ -520,6 +567,13 @@ static bool is_connected(struct postgres *p)
     return PQconsumeInput(p->conn) && PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK;
 }
 
+static void note_commit(struct postgres *p)
+{
+    p->sql.store.lax = p->lax;
+    if (!p->lax)
+        p->synced_us = when_monotonic_us();
+}
+
 /* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
  * later may have committed, whatever its last words: a pooler speaks for a server it has lost, too. */
 static int postgres_commit(struct sql_store *s, struct err *e)
@@ -534,6 +588,7 @@ static int postgres_commit(struct sql_store *s, struct err *e)
     if (succeeded(r)) {
         if (strcmp(PQcmdStatus(r), "COMMIT") == 0) {
             store_mark(&s->store);
+            note_commit(p);
             return 0;
         }
         return err_set(e, ERR_DATABASE, "postgresql: the transaction had failed, COMMIT rolled it back");
@@ -675,19 +730,27 @@ static int check_connection(PGconn *conn, struct err *e)
 
 /* Asked, because what a pooler reports of its server (in_hot_standby) may be of another one. Whoever is to
  * write does not begin on a standby: with nothing due it would look as if all were well. */
+enum { STANDBY_NOW, MAY_SYNC, LIFE_NOW };
+static const char about_server[] =
+    "SELECT pg_catalog.pg_is_in_recovery(),"
+    " (SELECT bool_and(pg_catalog.has_function_privilege(oid, 'EXECUTE')) FROM pg_catalog.pg_proc"
+    "  WHERE proname = 'pg_logical_emit_message' AND pronamespace = 'pg_catalog'::regnamespace), " LIFE;
+
 static int look_at_server(struct postgres *p, struct err *e)
 {
     if (check_connection(p->conn, e) < 0)
         return -1;
     p->patience_us = 0;
     AUTO(result_clear_p)
-    PGresult *r = last_answer(p, PQsendQuery(p->conn, "SELECT pg_catalog.pg_is_in_recovery()"));
+    PGresult *r = last_answer(p, PQsendQuery(p->conn, about_server));
     if (!succeeded(r)) {
         struct err why = ERR_INIT;
         fail(p, r, &why);
         return err_set(e, why.kind == ERR_STOPPED ? ERR_STOPPED : ERR_UNREACHABLE, "%s", why.text);
     }
-    bool standby = *PQgetvalue(r, 0, 0) == 't';
+    bool standby = *PQgetvalue(r, 0, STANDBY_NOW) == 't';
+    p->can_sync = *PQgetvalue(r, 0, MAY_SYNC) == 't';
+    note_life(p, PQgetvalue(r, 0, LIFE_NOW));
     p->sql.store.only_reads = standby ? "a standby" : NULL;
     if (!standby || p->reading)
         return 0;
@@ -724,7 +787,7 @@ static int postgres_reconnect(struct store *s, struct err *e)
 {
     struct postgres *p = of_store(s);
     p->marked = p->gave_up = false;
-    p->stamp_ends_us = 0;
+    p->stamp_ends_us = p->synced_us = 0;
     PQreset(p->conn);
     return look_at_server(p, e);
 }
@@ -839,6 +902,7 @@ const struct store_ops store_postgres = {
     .inspect = postgres_inspect,
     .schema_stamp = postgres_schema_stamp,
     .list_tables = postgres_list_tables,
+    .sync = postgres_sync,
     .hear = postgres_hear,
     .pressure = postgres_pressure,
     .partitions = &postgres_partitions,

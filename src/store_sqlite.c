@@ -19,9 +19,6 @@ enum {
     CELLS_AT_HAND = 16,   /* columns of a row that need no memory of their own */
 };
 
-static const int64_t UNSYNCED_MOST_US =
-    US_PER_S; /* what a power failure may undo of what can be done again */
-
 static const int64_t EPOCH_JULIAN_MS = INT64_C(210866760000000); /* 1970, as SQLite counts */
 
 /* A statement that was compiled before; batch after batch asks the same. */
@@ -758,7 +755,7 @@ static int begin_read(struct sql_store *s, int64_t statement_timeout_us, struct 
  * failure, not there at all, and what slices did is then found and done again. */
 static bool may_be_lax(const struct sqlite_store *q)
 {
-    return q->sql.repeatable && q->logs_ahead && when_monotonic_us() - q->synced_us < UNSYNCED_MOST_US;
+    return q->sql.repeatable && q->logs_ahead && when_monotonic_us() - q->synced_us < LAX_MOST_US;
 }
 
 static int look_at_journal(struct sqlite_store *q, struct err *e)

@@ -536,22 +536,12 @@ static void look_at_source(struct run *r)
     }
 }
 
-/* What is reported as gone stays gone. */
-static void make_sure(struct run *r)
-{
-    struct err e = ERR_INIT;
-    if (!r->store->ops->sync || !r->out->batches || r->store->ops->sync(r->store, &e) == 0)
-        return;
-    err_wrap(&e, "rows are gone, but a power failure may bring some back");
-    if (!r->finished)
-        run_end(r, OUTCOME_FAILED, &e);
-}
-
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
     AUTO(team_release) struct team team;
-    struct run r = {.store = s, .plan = p, .options = o, .out = ret, .team = &team, .lease = o->lease};
+    struct run r = {
+        .store = s, .plan = p, .options = o, .out = ret, .team = &team, .lease = o->lease, .lives = s->lives};
     team_init(&team);
     r.started = r.looked_for_own = started;
     pacer_init(&team.pacer, p->policy, started);
@@ -575,7 +565,7 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     run_end_pace(&r);
     if (begun)
         settle_fuse(&r);
-    make_sure(&r);
+    run_make_sure(&r);
     cursor_release(&r.cursor);
     run_forget_finds(&r);
     run_forget_put_off(&r);

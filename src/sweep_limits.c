@@ -200,8 +200,10 @@ void run_settle(struct run *r, const struct slice *committed, const struct slice
 {
     struct team *t = r->team;
     team_lock(r);
-    if (committed)
+    if (committed) {
         count(r, committed);
+        run_note_commit(r, committed);
+    }
     if (unknown)
         r->out->unknown += unknown->gone[r->plan->root.slot];
     t->batches_open -= r->claims;

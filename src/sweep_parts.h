@@ -60,17 +60,19 @@ struct run {
     struct rows put_off; /* … roots that did not fit beside others … */
     struct rows heavy;   /* … roots that own too much … */
     size_t put_off_taken, heavy_taken;
-    int64_t split_most; /* … rows of split nodes that may go in one transaction, for all that failed … */
-    bool walked;        /* … the cursor has passed all others of its part … */
-    bool heavy_now;     /* … and of all parts */
-    int64_t missed;     /* finds that could not be locked or had changed */
-    int64_t most;       /* rows of the next slice */
-    int64_t batch;      /* rows a slice may have */
-    int tries;          /* failed tries of the current transaction */
-    int locked;         /* rows skipped for a lock since one last went */
-    bool lost;          /* a connection broke */
-    struct fuse fuse;   /* policies with limits */
-    int64_t most_gone;  /* rows of its own table that the run may delete */
+    int64_t split_most;  /* … rows of split nodes that may go in one transaction, for all that failed … */
+    bool walked;         /* … the cursor has passed all others of its part … */
+    bool heavy_now;      /* … and of all parts */
+    int64_t missed;      /* finds that could not be locked or had changed */
+    int64_t most;        /* rows of the next slice */
+    int64_t batch;       /* rows a slice may have */
+    int tries;           /* failed tries of the current transaction */
+    int locked;          /* rows skipped for a lock since one last went */
+    bool lost;           /* a connection broke */
+    struct slice unsure; /* what this connection committed and a crash of the server may undo … */
+    int64_t lives;       /* … of which it had had so many then */
+    struct fuse fuse;    /* policies with limits */
+    int64_t most_gone;   /* rows of its own table that the run may delete */
     int64_t looked_for_own; /* when lapse's own tables were last looked for */
     int64_t started, batch_started;
     bool said_begins;
@@ -107,6 +109,10 @@ void run_stop(struct run *r);
 void run_wait_for(const struct run *r, int tries);
 void run_wait_us(const struct run *r, int64_t us);
 bool run_reconnected(struct run *r, struct err *e);
+/* What is reported as gone stays gone; what a crash may have brought back is not reported as gone. */
+void run_make_sure(struct run *r);
+/* A batch was committed: whether it is sure. Behind the team's lock. */
+void run_note_commit(struct run *r, const struct slice *committed);
 /* Past the rows of this slice. */
 void run_move_on(struct run *r, const struct slice *s);
 /* Half of what was tried; a row that was alone is skipped. Nothing picked: not a row's fault, the policy

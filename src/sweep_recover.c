@@ -71,10 +71,77 @@ void run_wait_for(const struct run *r, int tries)
     run_wait_us(r, retry_pause_us(tries));
 }
 
+/* --- what a crash may undo -------------------------------------------------------------------------------
+ */
+
+/* Rows that were counted may be back: they are counted apart, like those of a commit without an answer. */
+static void doubt(struct run *r)
+{
+    struct slice *u = &r->unsure;
+    if (!u->gone)
+        return;
+    for (size_t i = 0; i < r->plan->n_slots; i++)
+        r->out->gone[i] -= u->gone[i];
+    for (size_t i = 0; i < r->plan->n_detach_slots; i++)
+        r->out->detached[i] -= u->detached[i];
+    r->out->unknown += u->gone[r->plan->root.slot];
+    slice_release(&r->unsure);
+}
+
+static void heed_life(struct run *r)
+{
+    if (r->store->lives != r->lives)
+        doubt(r);
+    r->lives = r->store->lives;
+}
+
+void run_note_commit(struct run *r, const struct slice *committed)
+{
+    struct slice *u = &r->unsure;
+    heed_life(r);
+    if (!r->store->lax) {
+        slice_release(&r->unsure);
+        return;
+    }
+    if (!u->gone)
+        slice_init(u, r->plan);
+    for (size_t i = 0; i < r->plan->n_slots; i++)
+        u->gone[i] += committed->gone[i];
+    for (size_t i = 0; i < r->plan->n_detach_slots; i++)
+        u->detached[i] += committed->detached[i];
+}
+
+void run_make_sure(struct run *r)
+{
+    struct err e = ERR_INIT;
+    int tries = 0, failed = 0;
+    if (!r->store->ops->sync || !r->out->batches)
+        return;
+    while ((failed = r->store->ops->sync(r->store, &e)) < 0 && retry_is_lost(&e) && tries++ < TRIES)
+        if (!run_reconnected(r, &e))
+            break;
+    team_lock(r);
+    heed_life(r);
+    if (failed)
+        doubt(r);
+    slice_release(&r->unsure);
+    team_unlock(r);
+    if (!failed || r->finished)
+        return;
+    err_wrap(&e, "rows are gone, but a power failure may bring some back");
+    run_end(r, OUTCOME_FAILED, &e);
+}
+
 bool run_reconnected(struct run *r, struct err *e)
 {
     struct patience p = patience_of(r);
-    if (!retry_reconnect(r->store, &p, e))
+    bool connected = retry_reconnect(r->store, &p, e);
+    team_lock(r);
+    heed_life(r);
+    if (!connected)
+        doubt(r);
+    team_unlock(r);
+    if (!connected)
         return false;
     count_retry(r);
     r->lost = true;

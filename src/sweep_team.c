@@ -209,8 +209,10 @@ static void *help(void *member)
         return NULL;
     }
     r->store = m->lease.store = s;
+    r->lives = s->lives;
     if (next_part(r))
         sweep_parts(r);
+    run_make_sure(r);
     cursor_release(&r->cursor);
     cursor_release(&r->upto);
     rows_release(&r->finds);
