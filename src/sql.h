@@ -215,6 +215,10 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
  * themselves, locked. */
 void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
                int64_t most);
+/* The same from the beginning, held to the plan's index where the dialect has words for it: to be explained.
+ * Of a short table the whole would be read else, and rightly so. */
+void sql_scout_by_index(struct stmt *s, const struct dialect *d, const struct plan *p,
+                        const struct stretch *in, int64_t most);
 /* The place, in the plan's order, of the so-manieth row beyond the cursor that is due by what it says itself;
  * no row: fewer are left. */
 void sql_cut(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *after,
