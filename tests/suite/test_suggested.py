@@ -246,8 +246,9 @@ class Held(Suggesting):
         """To be explained is not to be carried out: nothing is locked, nor waited for."""
         self.fill(50)
         self.db.execute("CREATE INDEX jobs_due ON jobs (at_ms, id)")
-        other = self.db.connect()
-        self.addCleanup(other.close)
+        connection = self.db.connect()
+        self.addCleanup(connection.close)
+        other = connection.cursor()
         other.execute("BEGIN")
         other.execute("SELECT id FROM jobs FOR UPDATE")
         start = time.monotonic()
