@@ -300,6 +300,8 @@ void sql_erase_leaves(struct stmt *s, const struct dialect *d, instant now, cons
 void sql_erase_told(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
 void sql_erase_left(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set,
                     enum whose whose);
+/* The rows that x does not keep, of whatever instance. */
+void sql_erase_unkept(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x);
 
 /* Partitions that may be dropped: a row if one of its rows is not due; how many rows it has, and how many of
  * them are due; nobody else may write to it; nobody may use it, nor the table it is a part of; it goes, and
