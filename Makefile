@@ -34,7 +34,7 @@ test-cluster: all sanitized threads
 # What is tested on MariaDB, on a MySQL that is unpacked for it (scripts/mysql).
 MYSQL_AT ?= build-mysql
 MYSQL_SUITES = suite/bounds suite/check suite/fuse suite/history suite/init suite/input suite/keys suite/lease suite/newest \
-    suite/own suite/owned suite/rows suite/sweep suite/times
+    suite/own suite/owned suite/rows suite/suggested suite/sweep suite/times
 test-mysql: all sanitized
 	@scripts/mysql $(MYSQL_AT)
 	@LAPSE_MYSQL=$(abspath $(MYSQL_AT)) LAPSE_TEST_ENGINES=Mariadb tests/run $(SANITIZED) $(MYSQL_SUITES)

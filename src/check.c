@@ -476,7 +476,8 @@ static int check_drops(struct asking *a, struct err *e)
 /* --- the policy
  * ---------------------------------------------------------------------------------------------- */
 
-/* An index that has the right columns may still not serve: by its collation, its type, or how it is built.
+/* An index that has the right columns may still not serve: by its collation, its type, how it is built, or
+ * what stands behind the time in it.
  * Conditions on other rows are other tables' business. */
 static int check_served(struct asking *a, struct err *e)
 {
@@ -488,11 +489,15 @@ static int check_served(struct asking *a, struct err *e)
         return 0;
     if (a->store->ops->served(a->store, p, &served, &words, &failed) < 0)
         return take_delay(a, &failed, p->index->name, e);
-    if (!served)
-        findings_add(a->findings, FINDING_WARNING, p->policy->name, p->times[0].at,
-                     "see what the index is made of: its columns must compare as the table's do",
-                     "the index %s leads to %s, but the database cannot find due rows by it: %s",
-                     p->index->name, p->times[0].column->name, text_str(&words));
+    if (served)
+        return 0;
+    struct survey s = survey_of(p, a->findings);
+    const char *better = better_index_words(&s);
+    findings_add(
+        a->findings, FINDING_WARNING, p->policy->name, p->times[0].at,
+        better ? better : "see what the index is made of: its columns must compare as the table's do",
+        "the index %s leads to %s, but the database cannot find due rows by it: %s", p->index->name,
+        p->times[0].column->name, text_str(&words));
     return 0;
 }
 

@@ -115,15 +115,36 @@ static void add_pinned(const struct survey *s, const struct cond *c, size_t most
         add_column(s->findings->arena, ret, column);
 }
 
-static const char *due_index(const struct survey *s, const struct column *time)
+static struct columns due_columns(const struct survey *s)
 {
     struct arena *a = s->findings->arena;
     const struct table *t = s->plan->root.table;
     struct columns on = {0};
     add_pinned(s, s->plan->policy->rows, 1, &on);
-    add_column(a, &on, time);
+    add_column(a, &on, s->plan->times[0].column);
     for (size_t i = 0; i < t->n_key; i++)
         add_column(a, &on, t->key[i]);
+    return on;
+}
+
+static const char *due_index(const struct survey *s)
+{
+    struct columns on = due_columns(s);
+    return create_index(s, s->plan->root.table, &on);
+}
+
+static bool begins_with(const struct index *x, const struct columns *on)
+{
+    return x->n_columns >= on->n && memcmp(x->columns, on->list, on->n * sizeof(*on->list)) == 0;
+}
+
+const char *better_index_words(const struct survey *s)
+{
+    const struct table *t = s->plan->root.table;
+    struct columns on = due_columns(s);
+    for (size_t i = 0; i < t->n_indexes; i++)
+        if (begins_with(&t->indexes[i], &on))
+            return NULL;
     return create_index(s, t, &on);
 }
 
@@ -150,7 +171,7 @@ static void check_due_index(const struct survey *s)
         return;
     const struct column *time = p->times[0].column;
     if (!p->index)
-        findings_add(s->findings, FINDING_WARNING, p->policy->name, p->times[0].at, due_index(s, time),
+        findings_add(s->findings, FINDING_WARNING, p->policy->name, p->times[0].at, due_index(s),
                      "no index of %s serves the search by %s: each sweep reads the whole table",
                      p->root.table->print, time->name);
 }

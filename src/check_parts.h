@@ -58,6 +58,10 @@ const char *column_words(struct arena *a, const struct column *const *columns, s
 const char *index_words(const struct survey *s, const struct table *t, const struct column **columns,
                         size_t n);
 
+/* The statement that makes the index for the due query of a policy with one time; NULL: there is one with
+ * just these columns. */
+const char *better_index_words(const struct survey *s);
+
 /* The parts of check_plan. */
 void check_fkeys(const struct survey *s);
 void check_access(const struct survey *s);

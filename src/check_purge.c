@@ -171,6 +171,27 @@ void check_purge_plan(const struct purge_plan *p, bool thorough, struct findings
 /* --- the space -------------------------------------------------------------------------------------------
  */
 
+/* A text that the column's character set cannot hold, and whatever else only the database can tell: else it
+ * would be found when the first purge is due. */
+static int check_kept(const struct purge_plan *p, struct store *s, struct findings *findings, struct err *e)
+{
+    const char *name = purge_finding_name(findings->arena, p->space);
+    for (size_t i = 0; i < p->n; i++) {
+        const struct erasing *x = &p->erases[i];
+        struct err refused = ERR_INIT;
+        if (s->ops->purges->accepts(s, p, x, &refused) == 0)
+            continue;
+        if (refused.kind != ERR_DATABASE && refused.kind != ERR_USAGE && refused.kind != ERR_REFUSED) {
+            if (e)
+                *e = refused;
+            return -1;
+        }
+        findings_add(findings, FINDING_ERROR, name, p->space->erases[i].keep->at, "correct the condition",
+                     "the database does not accept what is kept of %s: %s", x->table->print, refused.text);
+    }
+    return 0;
+}
+
 int check_purge(const struct purge_space *space, struct store *s, instant now, bool thorough,
                 struct findings *findings, struct purge_plan **ret_plan, struct facts **ret_facts,
                 struct err *e)
@@ -190,6 +211,8 @@ int check_purge(const struct purge_space *space, struct store *s, instant now, b
     if (plan)
         check_purge_plan(plan, thorough, findings);
     else if (check_suggest_tables(s, facts, &names, findings, before, e))
+        return -1;
+    if (thorough && findings->errors == errors && check_kept(plan, s, findings, e) < 0)
         return -1;
     if (findings->errors > errors)
         return 0;

@@ -708,6 +708,31 @@ static bool leads_to_time(const struct making *m, const struct index *x, const s
     return false;
 }
 
+static size_t place_in(const struct column *c, const struct column *const *list, size_t n)
+{
+    size_t i = 0;
+    while (i < n && list[i] != c)
+        i++;
+    return i;
+}
+
+/* Rows of one time are to come in the order of the key: some engines sort all that is due for it, if what
+ * stands behind the time in the index is something else. */
+enum behind { BEHIND_KEY, BEHIND_NOTHING, BEHIND_OTHERS };
+static enum behind behind_time(const struct index *x, const struct column *time, const struct table *t)
+{
+    size_t at = place_in(time, x->columns, x->n_columns), next = at + 1;
+    for (size_t i = 0; i < t->n_key; i++) {
+        if (place_in(t->key[i], x->columns, at + 1) <= at)
+            continue;
+        if (next == x->n_columns)
+            return BEHIND_NOTHING;
+        if (x->columns[next++] != t->key[i])
+            return BEHIND_OTHERS;
+    }
+    return BEHIND_KEY;
+}
+
 static void order_by(struct making *m, const struct column *c)
 {
     struct plan *p = m->plan;
@@ -736,14 +761,20 @@ static void choose_order(struct making *m)
     struct plan *p = m->plan;
     const struct table *t = p->root.table;
     size_t fewest = SIZE_MAX;
+    enum behind behind = BEHIND_OTHERS;
     const struct column **best = NULL;
     for (size_t i = 0; p->n_times == 1 && i < t->n_indexes; i++) {
-        const struct column **before = arena_alloc(m->arena, (t->indexes[i].n_columns + 1) * sizeof(*before));
+        const struct index *x = &t->indexes[i];
+        const struct column **before = arena_alloc(m->arena, (x->n_columns + 1) * sizeof(*before));
         size_t n;
-        if (leads_to_time(m, &t->indexes[i], p->times[0].column, before, &n) && n < fewest) {
+        if (!leads_to_time(m, x, p->times[0].column, before, &n))
+            continue;
+        enum behind b = behind_time(x, p->times[0].column, t);
+        if (n < fewest || (n == fewest && b < behind)) {
             fewest = n;
+            behind = b;
             best = before;
-            p->index = &t->indexes[i];
+            p->index = x;
         }
     }
     if (best) {

@@ -141,6 +141,8 @@ struct purge_groups {
 void purge_groups_release(struct purge_groups *g);
 
 struct purge_ops {
+    /* Does the engine accept what this entry keeps? Nothing is run, and no table of lapse's own is needed. */
+    int (*accepts)(struct store *s, const struct purge_plan *p, const struct erasing *x, struct err *e);
     /* The groups that there are, of reasons behind `after` (NULL: of all): a look into the index per group,
      * however many rows they have. */
     int (*groups)(struct store *s, const char *space, const char *after, struct purge_groups *ret,

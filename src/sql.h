@@ -216,6 +216,10 @@ void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, con
  * themselves, locked. */
 void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
                int64_t most);
+/* The same from the beginning, held to the plan's index where the dialect has words for it: to be explained.
+ * Of a short table the whole would be read else, and rightly so. */
+void sql_scout_by_index(struct stmt *s, const struct dialect *d, const struct plan *p,
+                        const struct stretch *in, int64_t most);
 /* The place, in the plan's order, of the so-manieth row beyond the cursor that is due by what it says itself;
  * no row: fewer are left. */
 void sql_cut(struct stmt *s, const struct dialect *d, const struct plan *p, const struct cursor *after,
@@ -297,6 +301,8 @@ void sql_erase_leaves(struct stmt *s, const struct dialect *d, instant now, cons
 void sql_erase_told(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set);
 void sql_erase_left(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set,
                     enum whose whose);
+/* The rows that x does not keep, of whatever instance. */
+void sql_erase_unkept(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x);
 
 /* Partitions that may be dropped: a row if one of its rows is not due; how many rows it has, and how many of
  * them are due; nobody else may write to it; nobody may use it, nor the table it is a part of; it goes, and

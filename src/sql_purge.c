@@ -1,6 +1,15 @@
 /* sql_purge: statements that erase the data of instances. Part of sql. */
 #include "sql_parts.h"
 
+static void are_not_kept(struct writer *w, const struct erasing *x)
+{
+    text_add(&w->s->sql, "(");
+    w->keeps = true;
+    sql_expression(w, THIS, x->keep);
+    w->keeps = false;
+    text_add(&w->s->sql, ") IS NOT TRUE");
+}
+
 static void are_of_instances(struct writer *w, const struct erasing *x, int set, enum whose whose)
 {
     if (whose == EACH_ROW)
@@ -9,11 +18,8 @@ static void are_of_instances(struct writer *w, const struct erasing *x, int set,
         w->d->is_text_of_set(w->s, THIS, x->column, set, table_index_on(x->table, &x->column, 1));
     if (!x->keep)
         return;
-    text_add(&w->s->sql, " AND (");
-    w->keeps = true;
-    sql_expression(w, THIS, x->keep);
-    w->keeps = false;
-    text_add(&w->s->sql, ") IS NOT TRUE");
+    text_add(&w->s->sql, " AND ");
+    are_not_kept(w, x);
 }
 
 /* Rows that are locked or deleted are found by the index of their column: in a short table the rows of other
@@ -39,6 +45,16 @@ static void instance_text(struct writer *w, const struct erasing *x)
     text_add(&w->s->sql, "CAST(");
     sql_name(w->s, w->d, x->column->name);
     text_addf(&w->s->sql, "%s AS %s)", x->column->type == TYPE_INTEGER ? " + 0" : "", w->d->text_cast);
+}
+
+void sql_erase_unkept(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x)
+{
+    struct writer w = {.s = s, .d = d, .now = now};
+    stmt_clear(s);
+    text_add(&s->sql, "SELECT 1");
+    sql_from_table(s, d, x->table, THIS);
+    text_add(&s->sql, " WHERE ");
+    are_not_kept(&w, x);
 }
 
 void sql_erase(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x, int set,

@@ -92,18 +92,32 @@ static void select_roots(struct stmt *s, const struct dialect *d, const struct p
     sql_add(s, "\n");
 }
 
-void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
-               int64_t most)
+static void scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
+                  int64_t most, const struct index *held_to)
 {
     struct writer w = sql_writer(s, d, p);
     select_roots(s, d, p);
     sql_from_table(s, d, p->root.table, THIS);
+    if (held_to && d->use_index)
+        d->use_index(s, held_to);
     sql_add(s, "\nWHERE ");
     sql_expression(&w, THIS, p->due);
     within(s, d, p, in);
     order_by(s, d, p, in && in->first ? 1 : 0);
     sql_add(s, "\nLIMIT ");
     sql_bind_integer(s, d, most);
+}
+
+void sql_scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
+               int64_t most)
+{
+    scout(s, d, p, in, most, NULL);
+}
+
+void sql_scout_by_index(struct stmt *s, const struct dialect *d, const struct plan *p,
+                        const struct stretch *in, int64_t most)
+{
+    scout(s, d, p, in, most, p->index);
 }
 
 void sql_pick(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,

@@ -1072,7 +1072,18 @@ static int failed(struct store *store, const struct purge_row *r, int64_t attemp
     return own_change(of(store), &c, 1, e) < 0 ? err_wrap(e, "noting a failed purge") : 0;
 }
 
+static int accepts(struct store *store, const struct purge_plan *p, const struct erasing *x, struct err *e)
+{
+    struct sql_store *s = of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    if (!x->keep)
+        return 0;
+    sql_erase_unkept(&st, s->engine->dialect, p->now, x);
+    return s->engine->accepts(s, &st, e);
+}
+
 const struct purge_ops sqlpurges = {
+    .accepts = accepts,
     .groups = groups,
     .spaces = spaces,
     .pending = pending,

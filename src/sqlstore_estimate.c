@@ -85,7 +85,7 @@ int sqlstore_served(struct store *store, const struct plan *p, bool *ret, struct
     *ret = true;
     if (!s->engine->served)
         return 0;
-    sql_scout(&st, d, p, &(struct stretch){.first = apart ? &p->states[0] : NULL}, 1000);
+    sql_scout_by_index(&st, d, p, &(struct stretch){.first = apart ? &p->states[0] : NULL}, 1000);
     int r = s->engine->begin_read(s, ESTIMATE_US, e);
     if (r == 0)
         r = s->engine->served(s, &st, ret, words, e);

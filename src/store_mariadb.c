@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include <errmsg.h>
@@ -658,6 +659,37 @@ static int mariadb_accepts(struct sql_store *s, const struct stmt *st, struct er
     return result;
 }
 
+static int field_named(MYSQL_RES *r, const char *name)
+{
+    const MYSQL_FIELD *fields = mysql_fetch_fields(r);
+    for (unsigned i = 0; i < mysql_num_fields(r); i++)
+        if (strcasecmp(fields[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* The plan is made and thrown away; a server with columns that are not known here is taken at its word. */
+static int mariadb_served(struct sql_store *s, const struct stmt *st, bool *ret, struct text *words,
+                          struct err *e)
+{
+    AUTO(result_free_p) MYSQL_RES *r = NULL;
+    if (run(of_sql(s), "EXPLAIN FORMAT=TRADITIONAL ", st, &r, e) < 0)
+        return -1;
+    *ret = true;
+    if (!r)
+        return 0;
+    int type = field_named(r, "type"), possible = field_named(r, "possible_keys"),
+        key = field_named(r, "key"), extra = field_named(r, "Extra");
+    if (type < 0 || possible < 0 || key < 0 || extra < 0)
+        return 0;
+    for (MYSQL_ROW row; (row = mysql_fetch_row(r));) {
+        struct mariadb_access a = {row[type], row[possible], row[key], row[extra]};
+        *ret = *ret && mariadb_reads_range(&a);
+        mariadb_access_words(&a, words);
+    }
+    return 0;
+}
+
 static const struct engine engine_mariadb = {
     .dialect = &dialect_mariadb,
     .query = mariadb_query,
@@ -671,6 +703,7 @@ static const struct engine engine_mariadb = {
     .undo = mariadb_undo,
     .commit = mariadb_commit,
     .rollback = mariadb_rollback,
+    .served = mariadb_served,
     .accepts = mariadb_accepts,
 };
 

@@ -1,6 +1,7 @@
 /* store_mariadb: what the files of the MariaDB and MySQL adapter share: the dialect (dialect_mariadb.c), the
- * catalog (catalog_mariadb.c), the connection string and literals (store_mariadb_dsn.c, store_mariadb_text.c)
- * and the connection (store_mariadb.c, the only one that sees libmariadb). */
+ * catalog (catalog_mariadb.c), the connection string and literals (store_mariadb_dsn.c,
+ * store_mariadb_text.c), what EXPLAIN says (store_mariadb_explain.c) and the connection (store_mariadb.c, the
+ * only one that sees libmariadb). */
 #ifndef LAPSE_STORE_MARIADB_H
 #define LAPSE_STORE_MARIADB_H
 
@@ -63,6 +64,17 @@ int mariadb_read_tables(struct sql_store *s, struct arena *a, struct table_name 
                         struct err *e);
 int mariadb_read_stamp(struct sql_store *s, int64_t *ret,
                        struct err *e); /* a number that changes with the schema */
+
+/* --- EXPLAIN (store_mariadb_explain.c) ---------------------------------------------------------------- */
+
+/* A line of it, of a statement that is held to one index. NULL: SQL NULL. */
+struct mariadb_access {
+    const char *type, *possible, *key, *extra;
+};
+/* By a range that ends with the time, in the order of the index. */
+bool mariadb_reads_range(const struct mariadb_access *a);
+/* The line for people: appended to out. */
+void mariadb_access_words(const struct mariadb_access *a, struct text *out);
 
 /* --- others (store_mariadb_pressure.c) ---------------------------------------------------------------- */
 

@@ -436,6 +436,26 @@ class MariadbTypes(Typed, MariadbTest):
         self.assertEqual({x["instance"]: x["rows"] for x in r.json["executed"]}, {"é": 1, "€": 1, "ł": 0})
         self.left("t", "?", "x")
 
+    def test_a_kept_text_that_the_column_cannot_hold(self):
+        """What would fail when the first purge is due is an error before; what would not is none."""
+        refused = {}
+        for charset in ("latin1", "ascii", "utf8mb3", "ucs2", "utf8mb4"):
+            for keep in ("plain", "ł😀", "ł😀*"):
+                with self.subTest(charset=charset, keep=keep):
+                    self.given("drop table if exists t; delete from lapse_purge;"
+                               f"create table t (id varchar(20) primary key, k varchar(20) character set {charset})")
+                    self.insert("t", ("a", "plain"), ("b", "other"))
+                    contract = f"purges: {{ s: {{ erases: [ {{ ref: t(id), keep: {{ k: '{keep}' }} }} ] }} }}"
+                    r = self.check(contract)
+                    said = [f["what"] for f in r.json["findings"] if "does not accept what is kept of" in f["what"]]
+                    self.assertEqual(r.code, 3 if said else 0, r)
+                    self.schedule("b", ago_ms=HOUR, space="s")
+                    r = self.lapse(contract, "purge", "due", "--json", "--now", NOW)
+                    self.assertEqual(r.code != 0, bool(said), r)
+                    refused[charset, keep] = bool(said)
+        self.assertTrue(refused["latin1", "ł😀"], refused)
+        self.assertFalse(refused["utf8mb4", "ł😀"], refused)
+
     def test_with_a_trigger(self):
         """It is looked whether all went."""
         self.given("create table t (id varchar(20) character set latin1 primary key, n integer);"

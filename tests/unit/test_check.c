@@ -518,6 +518,28 @@ static void an_index_on_the_time_without_nulls_serves(void **state)
     check_served(state, "start_at", "(start_at IS NOT NULL)", true);
 }
 
+static const char *better(struct world *w, const char *keys)
+{
+    struct survey s = survey_of(make_plan(w, keys, 0), &w->findings);
+    return better_index_words(&s);
+}
+
+/* What to do where the database does not use the index that is there. */
+static void a_better_index_is_named_unless_it_is_there(void **state)
+{
+    struct world *w = *state;
+    struct table *t = add_table(w, "trax", "metadata", "id, start_at, state, kind", "id");
+    w->facts->create_index = "CREATE INDEX";
+    add_index(w, t, "start_at, kind", NULL);
+    add_index(w, t, "id, start_at", NULL);
+    assert_string_equal(better(w, BASE), "CREATE INDEX ON trax.metadata (start_at, id)");
+    assert_string_equal(better(w, BASE ", rows: { state: a }"),
+                        "CREATE INDEX ON trax.metadata (state, start_at, id)");
+    add_index(w, t, "start_at, id, kind", NULL);
+    assert_null(better(w, BASE));
+    assert_non_null(better(w, BASE ", rows: { state: a }"));
+}
+
 static void another_partial_index_does_not_serve(void **state)
 {
     check_served(state, "start_at", "(state = 'a'::text)", false);
@@ -777,6 +799,7 @@ int main(void)
         TEST(an_index_on_the_time_serves),
         TEST(an_index_on_the_states_and_the_time_serves),
         TEST(an_index_on_the_time_without_nulls_serves),
+        TEST(a_better_index_is_named_unless_it_is_there),
         TEST(another_partial_index_does_not_serve),
         TEST(an_index_behind_a_free_column_does_not_serve),
         TEST(an_index_behind_a_prefix_does_not_serve),

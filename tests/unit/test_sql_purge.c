@@ -80,6 +80,10 @@ static void what_is_kept(void **state)
     is(sql_erase, &dialect_sqlite, &x,
        "DELETE FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM temp.lapse_set_2) AND "
        "(this.\"id\" IS NULL) IS NOT TRUE");
+    AUTO(stmt_release) struct stmt s = {0};
+    sql_erase_unkept(&s, &dialect_sqlite, 0, &x);
+    assert_string_equal(text_str(&s.sql),
+                        "SELECT 1 FROM main.\"jobs\" AS this WHERE (this.\"id\" IS NULL) IS NOT TRUE");
 }
 
 /* The rows to which no row of the same table refers, by any of its foreign keys; others' do not matter. */
