@@ -91,6 +91,7 @@ enum { PRESSURE_TEXT = 240 };
 struct pressure {
     int64_t others;      /* grows with what others write, not with what store_marks counts; -1: not known */
     bool one_writer;     /* whoever writes keeps all others from writing */
+    bool lax;            /* store->lax: commits of a sweep cost next to nothing */
     int64_t replicas;    /* that follow, or are away and kept a place for */
     int64_t written;     /* bytes of the log; grows */
     int64_t lag_bytes;   /* of it, what the replica furthest behind has not applied; -1: not known */

@@ -26,8 +26,10 @@ struct postgres {
     bool gave_up;                 /* no answer came for longer than that */
     int64_t stamp, stamp_ends_us; /* of the schema, and until when it will do; 0: not on this connection */
     bool can_sync;                /* it may have the log flushed, and so put it off */
-    bool lax;                     /* the open transaction commits without waiting for the disk */
-    int64_t synced_us;            /* when a commit last did; 0: none on this connection */
+    bool repeatable;              /* what the open transaction did would be found and done again … */
+    bool lax;                     /* … and it commits without waiting for the disk */
+    int64_t since_us;             /* when this sweep first committed; 0: it did not, on this connection */
+    int64_t synced_us;            /* when the log was last known to be on the disk */
     char life[64];                /* of the server: another one after it crashed, or was another */
 };
 
@@ -490,9 +492,9 @@ static void note_life(struct postgres *p, const char *life)
 }
 
 /* A message to nobody: what is committed behind it waits until the log is on the disk up to here. */
-static int postgres_sync(struct store *s, struct err *e)
+static int flush_log(struct postgres *p, struct err *e)
 {
-    struct postgres *p = of_store(s);
+    struct store *s = &p->sql.store;
     if (!s->lax)
         return 0;
     if (may_ask(p, e) < 0)
@@ -509,12 +511,20 @@ static int postgres_sync(struct store *s, struct err *e)
     return 0;
 }
 
-/* Whether the next commit need not wait for the disk, since what it did would be found and done again. The
- * first one waits, so that a sweep of one batch has nothing else to wait for. */
+static int postgres_sync(struct store *s, struct err *e)
+{
+    of_store(s)->since_us = 0;
+    return flush_log(of_store(s), e);
+}
+
+/* Whether the next commit need not wait for the disk: in a sweep that lasts. Of a short one nothing is ever
+ * in doubt. */
 static int choose_sync(struct postgres *p, struct err *e)
 {
-    p->lax = p->can_sync && p->sql.repeatable && p->synced_us;
-    return p->lax && when_monotonic_us() - p->synced_us >= LAX_MOST_US ? postgres_sync(&p->sql.store, e) : 0;
+    int64_t now = when_monotonic_us();
+    p->repeatable = p->sql.repeatable;
+    p->lax = p->can_sync && p->repeatable && p->since_us && now - p->since_us >= LAX_MOST_US;
+    return p->lax && now - p->synced_us >= LAX_MOST_US ? flush_log(p, e) : 0;
 }
 
 static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
@@ -570,8 +580,11 @@ static bool is_connected(struct postgres *p)
 static void note_commit(struct postgres *p)
 {
     p->sql.store.lax = p->lax;
-    if (!p->lax)
-        p->synced_us = when_monotonic_us();
+    if (p->lax)
+        return;
+    p->synced_us = when_monotonic_us();
+    if (p->repeatable && !p->since_us)
+        p->since_us = p->synced_us;
 }
 
 /* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
@@ -787,7 +800,7 @@ static int postgres_reconnect(struct store *s, struct err *e)
 {
     struct postgres *p = of_store(s);
     p->marked = p->gave_up = false;
-    p->stamp_ends_us = p->synced_us = 0;
+    p->stamp_ends_us = p->since_us = 0;
     PQreset(p->conn);
     return look_at_server(p, e);
 }

@@ -53,6 +53,7 @@ static void look(struct run *r)
     if (!begin_look(r, begun))
         return;
     int failed = r->store->ops->pressure(r->store, &said, &e);
+    said.lax = r->store->lax;
     int64_t now = when_monotonic_us();
     bool fatal = failed && (retry_is_lost(&e) || e.kind == ERR_STOPPED);
     team_lock(r);
