@@ -58,7 +58,7 @@ class InTrouble(Case):
         marks = ", ".join(str(i) for i in ids)
         return [r[0] for r in self.db.rows(f"select id from {table} where id in ({marks}) order by id")]
 
-    def works(self, d, *tables, timeout=20):
+    def works(self, d, *tables, timeout=60):
         """What becomes due goes; what is not stays; it is still the same process."""
         put = {t: self.due(t) for t in tables}
         for t, ids in put.items():
@@ -72,7 +72,7 @@ class InTrouble(Case):
     def some_more_ticks(self, d, n=3, scheduler="main"):
         """Waits for so many more ticks that fail."""
         was = self.errors(d, scheduler)
-        eventually(lambda: self.errors(d, scheduler) >= was + n, 30,
+        eventually(lambda: self.errors(d, scheduler) >= was + n,
                    words=lambda: f"errors counted: {was}, then {self.errors(d, scheduler)}\n{d}")
 
     def said_once(self, d, *words, scheduler="main", policy=None, after=0, failing=True, most=1):
@@ -100,5 +100,5 @@ class InTrouble(Case):
             return self.errors(d, scheduler) == was
 
         eventually(quiet, words=lambda: f"no more errors\n{d}")
-        eventually(d.ready, 5, words=lambda: f"{d.http('/readyz')}\n{d}")
+        eventually(d.ready, words=lambda: f"{d.http('/readyz')}\n{d}")
         return line
