@@ -6,6 +6,8 @@ from harness import *
 
 FAR_MS = 4_102_444_800_000      # the year 2100: never due in a test
 EVERY = "300ms"
+TIMEOUTS = "lock: 3s, statement: 10s"         # longer than anything takes that should not end by them …
+SHORT = "lock: 200ms, statement: 500ms"       # … and where it should
 TABLES = ("bad", "good", "other")
 SCHEMA = "".join(f"create table {t} (id integer primary key, at_ms bigint, note text); create index {t}_at on {t}(at_ms);"
                  for t in TABLES)
@@ -14,7 +16,7 @@ CONTRACT = f"""
       main:  {{ every: {EVERY} }}
       other: {{ every: {EVERY} }}
     policies:
-      bad:   {{ scheduler: main, table: bad, expires: at_ms, timeouts: {{ lock: 200ms, statement: 500ms }} }}
+      bad:   {{ scheduler: main, table: bad, expires: at_ms, timeouts: {{ {TIMEOUTS} }} }}
       good:  {{ scheduler: main, table: good, expires: at_ms }}
       other: {{ scheduler: other, table: other, expires: at_ms }}
     """
