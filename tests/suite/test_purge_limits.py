@@ -32,18 +32,18 @@ class Slow(Purging):
 @every_engine
 class Alone(Slow):
     def test_it_is_said_what_helps(self):
-        self.slow(3)
+        self.slow(4)
         self.instance("slow", "b")
         self.schedule("slow", ago_ms=HOUR)
         self.schedule("b", ago_ms=HOUR)
-        short, long = limited("200ms"), limited("1m")
+        short, long = limited("1s"), limited("1m")
         start = time.monotonic()
         r = self.due(("b", "completed"), code=1, contract=short)
-        self.assertLess(time.monotonic() - start, 8)
+        self.assertLess(time.monotonic() - start, 30)
         self.assertEqual((r.json["spaces"][0]["retried"], self.there("slow")), (1, self.WHOLE))
         said = self.lapse(short, "purge", "list", code=0).out
         self.assertIn("failed 1 time, again at", said)
-        self.assertIn("it took longer than a statement in 'workflow' may, 200ms (give the space timeouts: { statement: … }", said)
+        self.assertIn("it took longer than a statement in 'workflow' may, 1s (give the space timeouts: { statement: … }", said)
         self.given(f"update lapse_purge set retry_at = '{self.time(MS)}'")
         self.due(("slow", "completed"), contract=long)
         self.assertEqual((self.there("slow"), self.pending()), (self.PURGED, []))
@@ -88,7 +88,7 @@ class Paused(Purging):
                 other.execute("begin immediate")
             start = time.monotonic()
             r = self.due(code=6)
-            self.assertLess(time.monotonic() - start, 1.5)
+            self.assertLess(time.monotonic() - start, 15)
             other.rollback()
         self.assertEqual(r.json["spaces"][0]["outcome"], "paused")
         self.given("alter table steps rename to workflow_step")
