@@ -443,6 +443,18 @@ class Case:
             postgres=f"select n from generate_series({first}, {last}) g(n)",
             mariadb=f"select seq n from seq_{first}_to_{last}")
 
+    def sessions_end(self):
+        """Those of a program that was killed: one may still commit while tables are looked at one after the other."""
+        if self.on_sqlite:
+            return
+        sql = self.per_engine(
+            postgres="select 1 from pg_stat_activity where application_name = 'lapse' and datname = current_database()",
+            mariadb="select 1 from information_schema.processlist where db = database() and id <> connection_id()")
+        end = time.monotonic() + 60
+        while self.db.rows(sql):
+            self.assertLess(time.monotonic(), end, "a session of a program that is gone goes on")
+            time.sleep(0.01)
+
     def slow(self, table, seconds):
         """Each row that is deleted takes so long, about; longer on a busy machine, never much less."""
         if self.on_sqlite:
