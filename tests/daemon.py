@@ -29,6 +29,8 @@ SERVE = "serve: { listen: 127.0.0.1:0 }\n"
 FIXED = {"time", "level", "event", "scheduler", "message"}
 
 
+PATIENCE_S = 60         # for what comes within a second where nobody else works
+
 BUILDS = {"LAPSE_BUILD_PLAIN": "build", "LAPSE_BUILD_TSAN": "build-tsan"}
 
 
@@ -40,7 +42,7 @@ def built(name):
     return str(path)
 
 
-def eventually(ask, timeout=20, every=0.02, words=""):
+def eventually(ask, timeout=PATIENCE_S, every=0.02, words=""):
     """Asks until the answer is true; returns it."""
     end = time.monotonic() + timeout
     while True:
@@ -143,7 +145,7 @@ class Daemon:
         with self._more:
             return [x for x in self.lines[after:] if self._is(x, event, fields)]
 
-    def wait_for(self, event, timeout=20, after=0, **fields):
+    def wait_for(self, event, timeout=PATIENCE_S, after=0, **fields):
         end = time.monotonic() + timeout
         with self._more:
             while True:
@@ -172,12 +174,12 @@ class Daemon:
 
     # --- what it serves
 
-    def serving(self, timeout=20):
+    def serving(self, timeout=PATIENCE_S):
         if self.port is None:
             self.wait_for("lapse.serving", timeout)
         return self.port
 
-    def http(self, path, method="GET", headers=None, timeout=10):
+    def http(self, path, method="GET", headers=None, timeout=30):
         """(status, body)"""
         c = http.client.HTTPConnection("127.0.0.1", self.serving(), timeout=timeout)
         with contextlib.closing(c):

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -349,6 +350,10 @@ class Postgres:
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that nobody has. Of those that are never given to who asks for any: else it may be taken before it is used."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(lowest // 2, lowest)
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port

@@ -1,4 +1,6 @@
 """A Galera cluster and what lapse keeps in it: leases, purges, brakes and fuses hold over all nodes."""
+import itertools
+
 from galera_case import *
 
 EXCLUSIVE = CONTRACT.replace("policies:", "schedulers: { main: { every: 1h, exclusive: true, lease: 10s } }\n    policies:")
@@ -105,11 +107,11 @@ class Purges(Installed):
         self.given("create table workflow (id varchar(40) primary key);"
                    "create table step (id integer primary key, workflow_id varchar(40));"
                    "create index step_workflow on step(workflow_id)")
+        self.steps = itertools.count(1)
 
     def schedule(self, node, instances, purge_at="'2024-01-01'"):
         self.on[node].executemany("insert into workflow values (?)", [(i,) for i in instances])
-        self.on[node].executemany("insert into step values (?, ?)",
-                                  [(hash(i) % 1_000_000_000 + k, i) for i in instances for k in (0, 1)])
+        self.on[node].executemany("insert into step values (?, ?)", [(next(self.steps), i) for i in instances for _ in (0, 1)])
         self.on[node].script("".join(f"insert into lapse_purge (space, instance, reason, purge_at)"
                                      f" values ('workflow', '{i}', 'completed', {purge_at});" for i in instances))
 

@@ -155,7 +155,7 @@ class Synchronous(PairTest):
                 raise TooSoon("a COMMIT that waits for the standby")
             d.signal(signal.SIGTERM)
             time.sleep(0.4)
-            d.stop(timeout=10)
+            d.stop()
         gone = sum(x["job"] for x in d.said("lifecycle_pruned"))
         self.assertEqual(gone, N - self.due_left(), d)
         self.whole()

@@ -112,7 +112,7 @@ class Lag(PairTest):
             said = d.wait_for("main.lifecycle_paced", 60, level="info")
             self.assertEqual((said["policy"], said["reason"]), ("job", "lag"), d)
             self.assertRegex(said["message"], r"the replica '.*' is \d+ (bytes|kB|MB).* behind")
-            self.assertGreater(d.metric("lapse_pace_wait_seconds_total", "main", "job", "lag"), 5)
+            eventually(lambda: d.metric("lapse_pace_wait_seconds_total", "main", "job", "lag") > 5)
             self.assertEqual(self.due_left(), 400)
             self.pair.standby.admin("select pg_wal_replay_resume()")
             d.wait_for("main.lifecycle_pruned", 60, job=400)

@@ -150,9 +150,9 @@ class One(Pooled):
         d.signal(signal.SIGTERM)
         time.sleep(0.4)
         start = time.monotonic()
-        d.stop(timeout=20)
-        self.assertLess(time.monotonic() - start, 6)
-        eventually(lambda: not self.node.ask("select 1 from pg_stat_activity where wait_event = 'PgSleep'"), 3,
+        d.stop()
+        self.assertLess(time.monotonic() - start, 20)
+        eventually(lambda: not self.node.ask("select 1 from pg_stat_activity where wait_event = 'PgSleep'"), 15,
                    words="the statement is cancelled on the server")
         self.assertEqual(self.due_left(), 40)
 
@@ -164,8 +164,8 @@ class One(Pooled):
         d.signal(signal.SIGTERM)
         time.sleep(0.4)
         start = time.monotonic()
-        d.stop(timeout=20, code=6)
-        self.assertLess(time.monotonic() - start, 10)
+        d.stop(code=6)
+        self.assertLess(time.monotonic() - start, 20)
         self.assertIn("no answer", d.wait_for("lapse.stopped")["message"])
         self.assertEqual(self.due_left(), 40)
 

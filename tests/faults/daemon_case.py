@@ -6,6 +6,8 @@ from harness import *
 
 FAR_MS = 4_102_444_800_000      # the year 2100: never due in a test
 EVERY = "300ms"
+TIMEOUTS = "lock: 3s, statement: 10s"         # longer than anything takes that should not end by them …
+SHORT = "lock: 200ms, statement: 500ms"       # … and where it should
 TABLES = ("bad", "good", "other")
 SCHEMA = "".join(f"create table {t} (id integer primary key, at_ms bigint, note text); create index {t}_at on {t}(at_ms);"
                  for t in TABLES)
@@ -14,7 +16,7 @@ CONTRACT = f"""
       main:  {{ every: {EVERY} }}
       other: {{ every: {EVERY} }}
     policies:
-      bad:   {{ scheduler: main, table: bad, expires: at_ms, timeouts: {{ lock: 200ms, statement: 500ms }} }}
+      bad:   {{ scheduler: main, table: bad, expires: at_ms, timeouts: {{ {TIMEOUTS} }} }}
       good:  {{ scheduler: main, table: good, expires: at_ms }}
       other: {{ scheduler: other, table: other, expires: at_ms }}
     """
@@ -58,7 +60,7 @@ class InTrouble(Case):
         marks = ", ".join(str(i) for i in ids)
         return [r[0] for r in self.db.rows(f"select id from {table} where id in ({marks}) order by id")]
 
-    def works(self, d, *tables, timeout=20):
+    def works(self, d, *tables, timeout=60):
         """What becomes due goes; what is not stays; it is still the same process."""
         put = {t: self.due(t) for t in tables}
         for t, ids in put.items():
@@ -72,7 +74,7 @@ class InTrouble(Case):
     def some_more_ticks(self, d, n=3, scheduler="main"):
         """Waits for so many more ticks that fail."""
         was = self.errors(d, scheduler)
-        eventually(lambda: self.errors(d, scheduler) >= was + n, 30,
+        eventually(lambda: self.errors(d, scheduler) >= was + n,
                    words=lambda: f"errors counted: {was}, then {self.errors(d, scheduler)}\n{d}")
 
     def said_once(self, d, *words, scheduler="main", policy=None, after=0, failing=True, most=1):
@@ -100,5 +102,5 @@ class InTrouble(Case):
             return self.errors(d, scheduler) == was
 
         eventually(quiet, words=lambda: f"no more errors\n{d}")
-        eventually(d.ready, 5, words=lambda: f"{d.http('/readyz')}\n{d}")
+        eventually(d.ready, words=lambda: f"{d.http('/readyz')}\n{d}")
         return line

@@ -67,6 +67,7 @@ class Down(Outage):
         self.stopped()
         d = self.daemon()
         self.away(d, 0)
+        d.wait_for("other.lifecycle_tick_failed")
         self.assertEqual(len(d.said("other.lifecycle_tick_failed")), 1, d)
         after = d.mark()
         self.server.start()
@@ -81,7 +82,7 @@ class Down(Outage):
         self.away(d, 0)
         start = time.monotonic()
         d.stop()
-        self.assertLess(time.monotonic() - start, 9)
+        self.assertLess(time.monotonic() - start, 20)
 
     def test_restarted(self):
         d = self.daemon()
@@ -102,7 +103,7 @@ class Down(Outage):
         d = self.daemon()
         for scheduler in ("main", "other"):
             d.wait_for(f"{scheduler}.lifecycle_pruned")
-        self.assertTrue(d.ready(), d)
+        eventually(d.ready, words=lambda: d.http("/readyz"))
         self.stopped()
         d.signal(signal.SIGHUP)         # a contract that is read again is looked at at once
         eventually(lambda: d.http("/readyz") == (503, "not ready\nthe database could not be reached\n"), words=lambda: d.http("/readyz"))
@@ -219,7 +220,7 @@ class Mute(Outage):
             time.sleep(2.5)
             self.assertTrue(d.running())
             self.assertEqual(d.http("/healthz")[0], 200)
-            self.assertEqual(d.http("/readyz")[0], 503, "late by more than twice its interval")
+            eventually(lambda: d.http("/readyz")[0] == 503, words="late by more than twice its interval")
         finally:
             for p in backends:
                 os.kill(p, signal.SIGCONT)
@@ -258,9 +259,9 @@ class Lasting(Outage, PostgresTest):
             time.sleep(0.02)
         gaps = [b - a for a, b in zip(tries, tries[1:])]
         self.assertIn(len(tries), range(3, 9), f"{gaps}\n{d}")
-        self.assertGreater(gaps[0], 0.4, gaps)
+        self.assertGreater(gaps[0] + gaps[1], 1, gaps)
         self.assertGreater(gaps[-1], gaps[0], gaps)
         after = d.mark()
         self.server.start()
-        d.wait_for("main.lifecycle_recovered", 40, after)
+        d.wait_for("main.lifecycle_recovered", after=after)
         d.stop()

@@ -215,6 +215,7 @@ class Servers(InTrouble):
         """A trigger that takes longer than the policy's statements may."""
         self.slow("bad", 5)
         ids = self.due("bad")
+        self.contract = CONTRACT.replace(TIMEOUTS, SHORT)
         d = self.daemon()
         self.said_once(d, "timeout", policy="bad")
         self.works(d, "good", "other")
@@ -227,6 +228,7 @@ class Servers(InTrouble):
 
     def test_locked_by_another(self):
         ids = self.due("bad")
+        self.contract = CONTRACT.replace(TIMEOUTS, SHORT)
         with contextlib.closing(self.db.connect()) as c, c.cursor() as q:
             q.execute("begin; lock table bad in access exclusive mode" if self.on_postgres else "lock tables bad write")
             d = self.daemon()

@@ -491,7 +491,7 @@ def opened(p, path):
     def holds():
         with contextlib.suppress(OSError):
             return any(os.readlink(f) == str(path) for f in Path(f"/proc/{p.pid}/fd").iterdir())
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while p.running() and not holds():
         if time.monotonic() > deadline:
             raise AssertionError("the file is not opened")
@@ -625,7 +625,7 @@ class Signals(Case):
             self.given(f"insert into {table} select n, {'0' if table == 'job' else 'n'} from ({self.series(self.ROWS)}) s")
 
     def begun(self):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while self.db.rows("select 1 from job where id = 1"):
             self.assertLess(time.monotonic(), deadline, "the sweep does not begin")
             time.sleep(0.02)
@@ -652,7 +652,7 @@ class Signals(Case):
             postgres="select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
             mariadb="select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT' and trx_mysql_thread_id in "
                     "(select id from information_schema.processlist where db = database())")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not self.db.rows(sql):
             self.assertLess(time.monotonic(), deadline, "the sweep does not wait")
             time.sleep(0.11)        # what information_schema shows is a tenth of a second old
@@ -688,21 +688,26 @@ class Signals(Case):
         time.sleep(0.3)
         self.assertTrue(p.running(), "".join(p.so_far()))
         p.signal(signal.SIGTERM)
-        r = p.wait(5, signals=(signal.SIGTERM,))
+        r = p.wait(15, signals=(signal.SIGTERM,))
         self.assertEqual(r.code, -signal.SIGTERM, r)
         c.rollback()
         self.assertEqual(self.ids("job"), self.ids("step"))
 
+    @again
     def test_one_request_that_arrives_twice(self):
         """timeout(1) signals its child and then the group that the child is in."""
         c = self.in_the_way()
         p = Lapse.start(self.db, contract(1000, ", timeouts: {lock: 100ms}"), "sweep", "--json", "--now", NOW)
         self.waits(p)
+        start = time.monotonic()
         p.signal(signal.SIGTERM)
         time.sleep(0.01)
         p.signal(signal.SIGTERM)
-        r = p.wait(5)
+        late = time.monotonic() - start > 0.05
+        r = p.wait(30, signals=(signal.SIGTERM,))
         c.rollback()
+        if late and r.code == -signal.SIGTERM:
+            raise TooSoon("another request, not the same")
         self.assertEqual(r.code, 6, r)
         self.assertEqual(len(self.ids("job")), self.ROWS)
 
@@ -712,7 +717,7 @@ class Signals(Case):
         p = Lapse.start(self.db, contract(1000, ", timeouts: {lock: 100ms}"), "sweep", "--json", "--now", NOW)
         self.waits(p)
         p.signal(signal.SIGTERM)
-        r = p.wait(5)
+        r = p.wait(30)
         c.rollback()
         self.assertEqual(r.code, 6, r)
         self.assertEqual(len(self.ids("job")), self.ROWS)

@@ -23,9 +23,6 @@ class Kill(Case):
 
     kills = KILLS
 
-    def sessions_end(self):
-        """Its one transaction is committed or not: what the server still does with it changes nothing."""
-
     def setUp(self):
         super().setUp()
         self.given("""
@@ -128,13 +125,3 @@ class KillOfSeveral(Kill):
     CONTRACT = Kill.CONTRACT.replace("batch: 4", "batch: 4, workers: 3")
     kills = KILLS // 4
     test_in_one_batch = None
-
-    def sessions_end(self):
-        """One of them may still commit while the tables are looked at one after the other."""
-        sql = self.per_engine(
-            postgres="select 1 from pg_stat_activity where application_name = 'lapse' and datname = current_database()",
-            mariadb="select 1 from information_schema.processlist where db = database() and id <> connection_id()")
-        end = time.monotonic() + 30
-        while self.db.rows(sql):
-            self.assertLess(time.monotonic(), end, "a session of a program that is gone goes on")
-            time.sleep(0.01)

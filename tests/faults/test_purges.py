@@ -457,6 +457,7 @@ class Together(Purging):
             time.sleep(self.random.uniform(0, length))
             p.kill()
             p.wait(30, signals=(9,))
+            self.sessions_end()
             left = set(self.rows())
             counts = dict(self.db.rows("select id, (select count(*) from workflow_step where workflow_id = w.id) * 10 + "
                                        "(select count(*) from workflow_kv where instance_id = w.id) from workflow w"))

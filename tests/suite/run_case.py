@@ -10,6 +10,7 @@ EVERY_1S = """
     policies: { job: { table: job, expires: at_ms } }
 """
 OFTEN = "schedulers: { main: { every: 100ms } }\npolicies: { job: { table: job, expires: at_ms } }\n"
+QUIET = "serve: off\n" + OFTEN       # the port it has unless told otherwise may be another's
 
 
 def now_ms():
@@ -31,7 +32,7 @@ class DaemonCase(Case):
         self.addCleanup(d.kill)
         return d
 
-    def gone_soon(self, *ids, table="job", timeout=10):
+    def gone_soon(self, *ids, table="job"):
         """These rows disappear."""
-        eventually(lambda: not set(ids) & set(self.ids(table)), timeout,
+        eventually(lambda: not set(ids) & set(self.ids(table)),
                    words=lambda: f"rows {ids} are still in {table}: {self.ids(table)}")

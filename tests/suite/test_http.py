@@ -29,6 +29,7 @@ API = json.loads((ROOT / "docs" / "openapi.json").read_text())
 PATHS = list(API["paths"])
 HEALTH = ("/healthz", "/readyz")
 ASKING_S = 10           # what the server gives a request to arrive
+SOON_S = 6              # an answer that waits for nothing, on a busy machine, takes less
 
 
 def setUpModule():
@@ -43,7 +44,7 @@ def token_file(text=TOKEN + "\n", mode=0o600):
     return path
 
 
-def until(what, seconds=10):
+def until(what, seconds=60):
     """Waits for a condition and returns its value."""
     end = time.monotonic() + seconds
     while True:
@@ -51,6 +52,15 @@ def until(what, seconds=10):
         if value or time.monotonic() > end:
             return value
         time.sleep(0.02)
+
+
+def all_of(connection):
+    """What comes until the other side closes, or nothing comes any more."""
+    got = b""
+    with contextlib.suppress(ConnectionResetError, TimeoutError):
+        while part := connection.recv(1 << 16):
+            got += part
+    return got
 
 
 # --- asking --------------------------------------------------------------------------------------------
@@ -87,7 +97,7 @@ class Served:
         return (found[-1][0].strip("[]"), int(found[-1][1])) if found else None
 
     def await_port(self):
-        if not until(lambda: self.find() or not self.running(), 30) or not self.find():
+        if not until(lambda: self.find() or not self.running()) or not self.find():
             raise AssertionError(f"it does not serve:\n{self.log()}")
         self.host, self.port = self.find()
         return self
@@ -96,20 +106,16 @@ class Served:
     def authority(self):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
-    def connect(self, timeout=15):
+    def connect(self, timeout=30):
         to = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return socket.create_connection((to, self.port), timeout)
 
-    def raw(self, data, timeout=15):
+    def raw(self, data, timeout=30):
         """Sends bytes, then reads until the other side closes or a second passes in silence after an answer."""
         with self.connect(timeout) as s:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 s.sendall(data)
-            got = b""
-            with contextlib.suppress(ConnectionResetError, TimeoutError):
-                while part := s.recv(1 << 16):
-                    got += part
-            return got
+            return all_of(s)
 
     def get(self, path, *fields, method="GET", host=None, version="1.1", token=None):
         lines = [f"{method} {path} HTTP/{version}", f"Host: {host or self.authority}", "Connection: close", *fields]
@@ -148,7 +154,7 @@ class Alone(Served):
     def serve(self, listen, token=None):
         self.tell(f"serve {listen} {token or ''}")
 
-    def end(self, timeout=30):
+    def end(self, timeout=60):
         if self.process.stdin and not self.process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
@@ -183,7 +189,7 @@ class Daemon(Served):
         self.file.write_text(f"store: {json.dumps(self.db.dsn)}\n" + self.contract(listen, token))
         self.process.signal(signal.SIGHUP)
 
-    def end(self, timeout=30):
+    def end(self, timeout=60):
         self.process.signal(signal.SIGTERM)
         return self.process.wait(timeout)
 
@@ -210,7 +216,7 @@ class Serving:
         self.assertNotIn("serving on", r.said)
         return r
 
-    def answers(self, served, seconds=2, path="/healthz", **how):
+    def answers(self, served, seconds=SOON_S, path="/healthz", **how):
         """It answers, and soon."""
         start = time.monotonic()
         self.assertEqual(served.get(path, **how).status, 200)
@@ -426,6 +432,7 @@ class Places(Serving):
 
     def test_off_opens_nothing(self):
         s = self.start("off")
+        until(lambda: self.kind is Alone or "lapse.started" in s.log())
         time.sleep(1.5)
         self.assertTrue(s.running())
         sockets = [os.readlink(p) for p in Path(f"/proc/{s.pid}/fd").iterdir()]
@@ -516,7 +523,7 @@ class Places(Serving):
         self.answers(s)
         start = time.monotonic()
         self.assertEqual(s.end().code, 0)
-        self.assertLess(time.monotonic() - start, 5)
+        self.assertLess(time.monotonic() - start, SOON_S)
         for c in kept:
             c.close()
 
@@ -573,7 +580,7 @@ class Bounds(Serving):
         one = f"GET /healthz HTTP/1.1\r\nHost: {s.authority}\r\n"
         got = s.raw(((one + "\r\n") * 50 + one + "Connection: close\r\n\r\n").encode())
         self.assertEqual(got.count(b"HTTP/1.1 200"), 51)
-        c = http.client.HTTPConnection(s.host, s.port, timeout=5)
+        c = http.client.HTTPConnection(s.host, s.port, timeout=30)
         for _ in range(3):
             c.request("GET", "/metrics")
             self.assertEqual(c.getresponse().read().count(b"lapse_") > 0, True)
@@ -605,7 +612,7 @@ class Bounds(Serving):
                      b"GET /metrics HTTP/0.9\r\n\r\n", b"GET /metrics HTTP/3\r\n\r\n", b"\x80\x2e\x01\r\n\r\n", b"\r\n" * 100,
                      b"GET /metrics http/1.1\r\n\r\n", b"SSH-2.0-OpenSSH\r\n\r\n"):
             with self.subTest(data):
-                got = s.raw(data, timeout=ASKING_S + 5)
+                got = s.raw(data, timeout=ASKING_S + 20)
                 self.assertNotIn(b" 200 ", got)
                 self.assertNotIn(b"lapse_", got)
         self.answers(s)
@@ -631,10 +638,10 @@ class Bounds(Serving):
 
     def test_slow_clients_are_cut(self):
         s = self.serve()
+        start = time.monotonic()
         with s.connect(30) as drip, s.connect(30) as silent, s.connect(30) as kept:
             kept.sendall(f"GET /healthz HTTP/1.1\r\nHost: {s.authority}\r\n\r\n".encode())
             self.assertIn(b" 200 ", kept.recv(1000))
-            start = time.monotonic()
             with self.assertRaises(ConnectionError):
                 for b in b"GET /metrics HTTP/1.1\r\nX: " + b"x" * 100:
                     drip.sendall(bytes([b]))    # a byte now and then: silence is never long
@@ -642,9 +649,9 @@ class Bounds(Serving):
                     with contextlib.suppress(TimeoutError):
                         if drip.recv(100) == b"":
                             raise ConnectionResetError
-            self.assertTrue(ASKING_S - 1 < time.monotonic() - start < ASKING_S + 4, time.monotonic() - start)
+            self.assertTrue(ASKING_S - 1 < time.monotonic() - start < ASKING_S + 20, time.monotonic() - start)
             for c in (silent, kept):
-                c.settimeout(3)
+                c.settimeout(20)
                 self.assertEqual(c.recv(100), b"")
         self.answers(s)
 
@@ -659,7 +666,7 @@ class Bounds(Serving):
         for path in ("/healthz", "/metrics", "/api/status", "/api/runs"):
             start = time.monotonic()
             self.assertIn(s.get(path).status, (200, 503))
-            self.assertLess(time.monotonic() - start, 2, path)
+            self.assertLess(time.monotonic() - start, SOON_S, path)
         print(f"# 1000 idle: {before:.1f} MB -> {s.rss_mb():.1f} MB")
         threads = len(list(Path(f"/proc/{s.pid}/task").iterdir()))
         self.assertLess(threads, 12)
@@ -708,14 +715,14 @@ class Told(Serving, unittest.TestCase):
 
     def test_a_slow_database_holds_up_nobody(self):
         s = self.serve()
-        s.tell("slow 3000")
+        s.tell("slow 8000")
         with s.connect() as c:
             c.sendall(f"GET /api/runs?last=7 HTTP/1.1\r\nHost: {s.authority}\r\nConnection: close\r\n\r\n".encode())
             time.sleep(0.2)
             for path in ("/healthz", "/metrics", "/api/status"):
-                self.answers(s, 1, path)
-            c.settimeout(10)
-            self.assertIn(b'"last": 7', c.recv(1000))
+                self.answers(s, SOON_S, path)
+            c.settimeout(60)
+            self.assertIn(b'"last": 7', all_of(c))
 
     def test_the_queue_has_an_end(self):
         s = self.serve()
@@ -723,11 +730,11 @@ class Told(Serving, unittest.TestCase):
         kept = [s.connect() for _ in range(30)]
         for c in kept:
             c.sendall(f"GET /api/runs HTTP/1.1\r\nHost: {s.authority}\r\nConnection: close\r\n\r\n".encode())
-            c.settimeout(30)
+            c.settimeout(60)
         time.sleep(0.5)
-        self.answers(s, 1)
+        self.answers(s)
         s.tell("slow 0")
-        statuses = [Answer(c.recv(1000)).status for c in kept]
+        statuses = [Answer(all_of(c)).status for c in kept]
         self.assertEqual(set(statuses), {200, 503})
         self.assertGreaterEqual(statuses.count(200), 16)
         for c in kept:
@@ -772,7 +779,7 @@ class Told(Serving, unittest.TestCase):
             c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             c.sendall(f"GET /metrics HTTP/1.1\r\nHost: {s.authority}\r\n\r\n".encode())
             c.recv(100)
-            self.answers(s, 1)
+            self.answers(s)
 
     def test_few_descriptors(self):
         """A process that may open little still answers, and leaves half for others."""

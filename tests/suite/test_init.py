@@ -319,7 +319,7 @@ class Files(Drafts):
         r = self.init()
         took = time.monotonic() - start
         self.assertEqual(r.out.count("\n    expires: expires_at_ms"), 150)
-        self.assertLess(took, 20, "300 tables")
+        self.assertLess(took, 60, "300 tables")
         self.assertEqual(self.check(r.out, code=0).json["errors"], 0)
 
     def test_a_large_table(self):
@@ -328,7 +328,7 @@ class Files(Drafts):
                    f"from ({self.series(300000)}) s")
         start = time.monotonic()
         self.init()
-        self.assertLess(time.monotonic() - start, 3)
+        self.assertLess(time.monotonic() - start, 15)
         self.assertIn("in the 2000 rows looked at: active 1999, revoked 1", self.init().out)     # both ends
 
 

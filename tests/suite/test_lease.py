@@ -64,7 +64,7 @@ class Leases(Case):
     def fill(self, rows=400):
         self.db.executemany("insert into a values (?, ?)", [(i, i) for i in range(10, 10 + rows)])
 
-    def wait_for(self, sql, seconds=20):
+    def wait_for(self, sql, seconds=60):
         end = time.monotonic() + seconds
         while not (found := self.db.rows(sql)):
             self.assertLess(time.monotonic(), end, sql)
@@ -251,6 +251,7 @@ class Ending(Leases):
 
 @every_engine
 class Many(Leases):
+    @again
     def test_two_at_once(self):
         self.install()
         self.fill(4000)
@@ -258,6 +259,8 @@ class Many(Leases):
         self.wait_for("select 1 from lapse_lease where owner is not null")
         second = self.sweep(LONG, "a")
         first = first.wait()
+        if (second.policy("a")["outcome"], second.policy("a")["rows"]) == ("done", 0):
+            raise TooSoon("the first was over")
         self.assertEqual((first.code, first.policy("a")["outcome"], first.policy("a")["rows"]), (0, "done", 4001), first)
         self.assertEqual((second.policy("a")["outcome"], second.policy("a")["rows"]), ("held_elsewhere", 0))
 

@@ -103,7 +103,7 @@ class Strings(OwnServer, MariadbTest):
             dsn = f"mariadb://root:{PASSWORD}@127.0.0.1:{s.getsockname()[1]}/x?connect_timeout=2"
             start = time.monotonic()
             self.assertEqual(lapse(dsn, CONTRACT, "plan").code, 5)
-            self.assertLess(time.monotonic() - start, 10)
+            self.assertLess(time.monotonic() - start, 30)
 
     def test_broken_strings(self):
         for dsn in (f"mariadb://root:{PASSWORD}@h:notaport/x", f"mariadb://root:{PASSWORD}@h/x?nosuchoption=1",

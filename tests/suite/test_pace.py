@@ -102,7 +102,7 @@ class Pace(PaceCase):
         self.fill(15)
         p = self.sweep(SWEEP.format("batch: 5, pace: { duty: 0.1, target: 10m }")).policy("t")
         self.assertEqual((p["rows"], p["batches"]), (15, 3))
-        self.assertGreater(p["pace"]["waited_ms"]["duty"], 2 * 9 * 5 * 10 * 0.9, "nine times as long as transactions")
+        self.assertGreater(p["pace"]["waited_ms"]["duty"], 2 * 9 * 5 * 10 * 0.5, "nine times as long as transactions")
 
     def test_a_wait_ends_when_asked_to(self):
         self.fill(5)
@@ -127,7 +127,7 @@ class Pace(PaceCase):
     def test_a_wait_is_part_of_the_budget(self):
         self.fill(5)
         r = self.sweep("""
-            schedulers: { s: { every: 1m, budget: { time: 1s } } }
+            schedulers: { s: { every: 1m, budget: { time: 3s } } }
             policies: { t: { table: t, expires: at_ms, pace: { rows_per_second: 0.01 } } }
             """, code=6)
         self.assertEqual((r.policy("t")["outcome"], r.policy("t")["rows"]), ("budget", 1), r)
@@ -200,7 +200,7 @@ class Pace(PaceCase):
             said = d.wait_for("main.lifecycle_paced", 60, level="info")
             self.assertEqual((said["level"], said["policy"], said["reason"], said["rows"]), ("info", "t", "rows_per_second", 1), d)
             self.assertIn("no more than 0.05 rows a second", said["message"])
-            self.assertGreater(d.metric("lapse_pace_wait_seconds_total", "main", "tt", "rows_per_second"), 5)
+            eventually(lambda: d.metric("lapse_pace_wait_seconds_total", "main", "tt", "rows_per_second") > 5)
             self.assertEqual(d.metric("lapse_pace_rows", "main", "tt"), 1)
             state = next(p for p in json.loads(d.http("/api/policies")[1]) if p["name"] == "t")
             self.assertEqual(state["pace"]["reason"], "rows_per_second", state)

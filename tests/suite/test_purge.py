@@ -888,7 +888,7 @@ class Cost(Purging):
             self.assertLess(self.touched() - before, 2000)
         start = time.monotonic()
         self.due(now=None)
-        self.assertLess(time.monotonic() - start, 2)
+        self.assertLess(time.monotonic() - start, 10)
 
     def touched(self):
         with contextlib.closing(self.db.connect()) as c:

@@ -1,5 +1,6 @@
 """notify: an application that says NOTIFY has its purge looked at at once; what is not heard is found a second later."""
 import signal
+import statistics
 import time
 
 from daemon import Daemon, eventually
@@ -38,26 +39,27 @@ class Notify(Case, PostgresTest):
             d.wait_for("purge.executed", instance=name)
             return time.monotonic() - start
 
-    def mean(self, d, *say):
+    def mostly(self, d, *say):
+        """How long most of them take."""
         self.purged_after(d)
-        return sum(self.purged_after(d, *say) for _ in range(6)) / 6
+        return statistics.median(self.purged_after(d, *say) for _ in range(7))
 
     def test_at_once(self):
         with Daemon(self.db, CONTRACT) as d:
             self.listening()
-            heard, unheard = self.mean(d, "notify lapse_purge"), self.mean(d, "notify another_channel")
+            heard, unheard = self.mostly(d, "notify lapse_purge"), self.mostly(d, "notify another_channel")
             self.assertLess(heard, 0.5)
             self.assertGreater(unheard, 0.6)      # else this says nothing
-            self.assertLess(self.mean(d, "select pg_notify('lapse_purge', 'wf-1')"), 0.5)
+            self.assertLess(self.mostly(d, "select pg_notify('lapse_purge', 'wf-1')"), 0.5)
             start = time.monotonic()
             d.stop()
-            self.assertLess(time.monotonic() - start, 5)
+            self.assertLess(time.monotonic() - start, 20)
 
     def test_off_unless_asked_for(self):
         for contract in (QUIET, CONTRACT.replace("notify: true,", "")):
             with Daemon(self.db, contract) as d:
                 d.wait_for("lapse.started")
-                self.assertGreater(self.mean(d, "notify lapse_purge"), 0.6)
+                self.assertGreater(self.mostly(d, "notify lapse_purge"), 0.6)
                 self.listening(0)
 
     def test_a_reload(self):
@@ -69,7 +71,7 @@ class Notify(Case, PostgresTest):
                 d.signal(signal.SIGHUP)
                 d.wait_for("contract_reloaded", after=after)
                 self.listening(wanted)
-            self.assertLess(self.mean(d, "notify lapse_purge"), 0.5)
+            self.assertLess(self.mostly(d, "notify lapse_purge"), 0.5)
 
     def test_a_connection_that_is_lost(self):
         """Nothing is lost with it, and it is had again."""
@@ -77,10 +79,10 @@ class Notify(Case, PostgresTest):
             pid = self.listening()[0][0]
             self.db.rows(f"select pg_terminate_backend({pid})")
             d.wait_for("lapse.remark", message=lambda m: "are not heard" in m and "every second" in m)
-            self.assertLess(self.purged_after(d, "notify lapse_purge"), 5)
+            self.assertLess(self.purged_after(d, "notify lapse_purge"), 20)
             d.wait_for("lapse.remark", message=lambda m: "are heard again" in m)
             self.assertNotEqual(self.listening()[0][0], pid)
-            self.assertLess(self.mean(d, "notify lapse_purge"), 0.5)
+            self.assertLess(self.mostly(d, "notify lapse_purge"), 0.5)
             self.assertEqual(len(d.said("lapse.remark", message=lambda m: "heard" in m)), 2, d)
 
     def test_one_that_only_observes_does_not_listen(self):

@@ -5,7 +5,7 @@ import time
 from signal import SIGHUP, SIGINT, SIGTERM
 
 from harness import *
-from run_case import EVERY_1S, JOB, OFTEN, DaemonCase, eventually
+from run_case import EVERY_1S, JOB, OFTEN, QUIET, DaemonCase, eventually
 
 
 @every_engine
@@ -60,6 +60,7 @@ class Reload(DaemonCase):
             d.signal(SIGHUP)
             self.assertEqual(d.wait_for("lapse.contract_reloaded")["changes"], [])
 
+    @again
     def test_a_tick_ends_as_it_began(self):
         self.slow("job", 0.3)
         self.jobs(1, 2, 3, 4)
@@ -74,7 +75,8 @@ class Reload(DaemonCase):
             """)
             d.signal(SIGHUP)
             d.wait_for("lapse.contract_reloaded", changes=["policy job changed"])
-            self.assertNotEqual(self.ids("job"), [], "the reload waited for the tick")
+            if not self.ids("job"):
+                raise TooSoon("the reload waited for the tick")
             d.wait_for("main.lifecycle_pruned", job=4)
             self.jobs(5, 77)
             self.gone_soon(77)
@@ -115,6 +117,7 @@ class Reload(DaemonCase):
             self.assertEqual(d.said("contract_refused"), [])
             self.assertGreater(len(d.said("contract_reloaded")), 3)
 
+    @again
     def test_watch(self):
         with self.daemon(OFTEN, "--watch") as d:
             d.wait_for("main.lifecycle_pruned")
@@ -123,7 +126,7 @@ class Reload(DaemonCase):
             def changed(how, batch):
                 mark = d.mark()
                 how(text.replace("expires: at_ms", f"expires: at_ms, batch: {batch}"))
-                d.wait_for("lapse.contract_reloaded", after=mark, timeout=5, changes=["policy job changed"])
+                d.wait_for("lapse.contract_reloaded", after=mark, changes=["policy job changed"])
 
             def renamed(words):
                 beside = d.contract.with_suffix(".tmp")
@@ -131,11 +134,14 @@ class Reload(DaemonCase):
                 beside.rename(d.contract)
 
             def written(words):
+                began = time.monotonic()
                 with d.contract.open("w") as f:         # half a contract is there for a while
                     f.write(words[:60])
                     f.flush()
                     time.sleep(0.1)
                     f.write(words[60:])
+                if time.monotonic() - began > 0.19:
+                    raise TooSoon("it was left alone for so long that half of it may be read")
 
             changed(renamed, 2)
             changed(written, 3)
@@ -149,7 +155,7 @@ class Reload(DaemonCase):
         base = new_path("mounted")
         for n in (1, 2):
             (base / f"v{n}").mkdir(parents=True)
-        path = contract_file(self.db, OFTEN)
+        path = contract_file(self.db, QUIET)
         (base / "v1" / "lapse.yaml").write_text(path.read_text())
         (base / "v2" / "lapse.yaml").write_text(path.read_text().replace("at_ms }", "at_ms, batch: 9 }"))
         (base / "..data").symlink_to("v1")
@@ -158,7 +164,7 @@ class Reload(DaemonCase):
             d.wait_for("main.lifecycle_pruned")
             (base / "..tmp").symlink_to("v2")
             (base / "..tmp").rename(base / "..data")
-            d.wait_for("lapse.contract_reloaded", timeout=5, changes=["policy job changed"])
+            d.wait_for("lapse.contract_reloaded", changes=["policy job changed"])
 
 
 @every_engine
@@ -231,7 +237,7 @@ class Stop(DaemonCase):
             self.assertEqual(second.said("lifecycle_pruned"), [])
             first.stop()
             self.jobs(1)
-            second.wait_for("main.lease_taken", timeout=5)
+            second.wait_for("main.lease_taken", timeout=30)
             self.gone_soon(1)
 
     def test_without_a_database(self):
@@ -251,5 +257,5 @@ class Stop(DaemonCase):
             d.wait_for("main.lifecycle_recovered")
         began = time.monotonic()
         d.stop()
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, 20)
         self.assertNotIn("hush", str(d))

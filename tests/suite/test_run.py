@@ -10,22 +10,21 @@ from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
 
 from harness import *
-from run_case import EVERY_1S, JOB, OFTEN, DaemonCase, eventually, now_ms
+from run_case import EVERY_1S, JOB, OFTEN, QUIET, DaemonCase, eventually, now_ms
 
 
 @every_engine
 class Ticks(DaemonCase):
     def test_at_start_and_as_rows_expire(self):
         self.jobs(1, 2)
-        at = now_ms() + 2500
-        self.jobs(3, at=at)
-        self.jobs(4, at=at + DAY)
+        self.jobs(4, at=now_ms() + DAY)
         with self.daemon(EVERY_1S) as d:
             d.wait_for("main.lifecycle_pruned", job=2, level="info")
-            self.left("job", 3, 4)
-            eventually(lambda: self.ids("job") == [4], 10)
+            at = now_ms() + 2500
+            self.jobs(3, at=at)
+            eventually(lambda: self.ids("job") == [4])
             self.assertGreaterEqual(now_ms(), at, "it went before its time")
-            self.assertLess(now_ms(), at + 4000, "the tick after it came late")
+            self.assertLess(now_ms(), at + 10000, "the tick after it came late")
             d.wait_for("main.lifecycle_pruned", job=0, level="debug")
         self.assertIn("lapse.started", [x["event"] for x in d.lines][:2])
         self.assertEqual([x["event"] for x in d.lines][-1], "lapse.stopped")
@@ -127,18 +126,17 @@ class Ticks(DaemonCase):
 
     def test_the_beat_survives_a_restart(self):
         contract = """
-            schedulers: { main: { every: 4s, run_on_start: false } }
+            schedulers: { main: { every: 1h, run_on_start: %s } }
             policies: { job: { table: job, expires: at_ms } }
         """
-        with self.daemon(contract, "--install") as d:
+        with self.daemon(contract % "true", "--install") as d:
             d.wait_for("lapse.installed")
             d.wait_for("main.lifecycle_pruned")
-            ticked = time.monotonic()
-        time.sleep(max(0, ticked + 2.5 - time.monotonic()))
-        with self.daemon(contract) as d:
-            d.wait_for("main.lifecycle_pruned")
-            self.assertLess(time.monotonic() - ticked, 5.5, "it began to count anew")
-            self.assertGreater(time.monotonic() - ticked, 3.5, "it did not wait for its beat")
+        began = time.monotonic()
+        self.given(f"update lapse_run set started_at = {self.clock(-3596)} where scheduler = 'main'")
+        with self.daemon(contract % "false") as d:
+            d.wait_for("main.lifecycle_pruned")         # one that counts anew comes in an hour
+            self.assertGreater(time.monotonic() - began, 3.5, "it did not wait for its beat")
 
 
 @every_engine
@@ -203,7 +201,7 @@ class Rights(DaemonCase, PostgresTest):
 
     def test_secrets(self):
         dsn = self.db.server.dsn(self.db.name, password="open-sesame")
-        path = contract_file(dsn, OFTEN)
+        path = contract_file(dsn, QUIET)
         d = self.daemon(path, "--watch")
         d.wait_for("main.lifecycle_pruned")
         path.write_text(path.read_text().replace("open-sesame", "open-barley"))
@@ -244,15 +242,16 @@ class Program(SqliteTest, DaemonCase):
 
     def test_text_and_levels(self):
         self.jobs(1)
-        p = Lapse.start(self.db, OFTEN, "run", "--log-format", "text")
+        p = Lapse.start(self.db, QUIET, "run", "--log-format", "text")
         eventually(lambda: "main.lifecycle_pruned" in p.so_far()[1])
         p.signal(SIGTERM)
         r = p.wait()
         self.assertEqual(r.code, 0, r)
         self.assertNotIn("{", r.err.splitlines()[0])
         self.assertNotIn("\x1b", r.err)
-        p = Lapse.start(self.db, OFTEN, "run", "--log-level", "error")
-        time.sleep(0.5)
+        self.jobs(2)
+        p = Lapse.start(self.db, QUIET, "run", "--log-level", "error")
+        self.gone_soon(2)
         p.signal(SIGINT)
         r = p.wait()
         self.assertEqual((r.code, r.said), (0, ""))
@@ -275,17 +274,22 @@ class Program(SqliteTest, DaemonCase):
             got.clear()
             d.signal(SIGHUP)
             eventually(lambda: heard("RELOADING=1", "MONOTONIC_USEC=", "READY=1"))
-            got.clear()
-            time.sleep(2)
-            heard()
-            self.assertGreaterEqual(sum("WATCHDOG=1" in m for m in got), 3)
+
+            def in_time():
+                """Eight of them, four times as many as must be; where others work, a few less for once."""
+                heard()
+                got.clear()
+                time.sleep(2)
+                heard()
+                return sum("WATCHDOG=1" in m for m in got) >= 5
+            eventually(in_time)
             d.stop()
             self.assertTrue(heard("STOPPING=1"))
 
     def test_a_reader_that_went_away(self):
         """Of the log: the daemon goes on."""
         r, w = os.pipe()
-        p = subprocess.Popen([program(), "-f", str(contract_file(self.db, OFTEN)), "run"], stdin=subprocess.DEVNULL,
+        p = subprocess.Popen([program(), "-f", str(contract_file(self.db, QUIET)), "run"], stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=w, start_new_session=True)
         self.addCleanup(p.kill)
         os.close(w)

@@ -119,7 +119,7 @@ class Threads(Busy):
         time.sleep(0.3)
         d.signal(signal.SIGTERM)
         d.signal(signal.SIGINT)
-        d.stop(0, timeout=20)
+        d.stop(0)
 
 
 class Memory(Busy, SqliteTest):

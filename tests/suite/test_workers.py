@@ -38,13 +38,16 @@ class Workers(Case):
         return f"policies: {{job: {{table: job, {bound}, batch: {batch}, workers: {workers}{more}}}}}"
 
     @not_on("sqlite", "it has one writer")
+    @again
     def test_share_the_rows(self):
         self.jobs(400)
         self.who(seconds=0.01)
         self.sweep(self.job(workers=3))
         shares = self.connections()
-        self.assertEqual((len(shares), sum(shares)), (3, 400))
-        self.assertGreaterEqual(shares[0], 20, "all had a part of it")
+        self.assertEqual(sum(shares), 400)
+        if len(shares) < 3 or shares[0] < 20:
+            raise TooSoon(f"not all had a part of it: {shares}")
+        self.assertEqual(len(shares), 3)
 
     @not_on("sqlite", "it has one writer")
     def test_parts_are_disjoint_and_leave_nothing_out(self):
@@ -361,7 +364,7 @@ class Together(Case):
         self.until(lambda: self.db.rows("select count(*) from job")[0][0] < 580)
         self.db.execute("update lapse_lease set token = token + 1, owner = 'another'")
         then = self.db.rows("select count(*) from job")[0][0]
-        r = p.wait(60)
+        r = p.wait()
         left = self.db.rows("select count(*) from job")[0][0]
         self.assertEqual(r.code, 1, r)
         self.assertEqual(r.policy("job")["outcome"], "failed", r)
@@ -369,7 +372,7 @@ class Together(Case):
         self.assertEqual(left, 600 - r.policy("job")["rows"])
         self.assertEqual(left, then, "no connection commits without it")
 
-    def until(self, true, seconds=30):
+    def until(self, true, seconds=60):
         end = time.monotonic() + seconds
         while not true():
             self.assertLess(time.monotonic(), end, "it did not come to that")
@@ -381,7 +384,7 @@ class Together(Case):
         p = Lapse.start(self.db, self.CONTRACT, "sweep", "--json", "--now", NOW)
         self.until(lambda: self.db.rows("select count(*) from job")[0][0] < 2950)
         p.signal(signal.SIGTERM)
-        r = p.wait(30)
+        r = p.wait()
         self.assertEqual((r.code, r.policy("job")["outcome"]), (6, "stopped"), r)
         self.assertEqual(self.db.rows("select count(*) from job"), [(3000 - r.policy("job")["rows"],)])
         self.until(lambda: self.ours() == 0)
@@ -394,7 +397,7 @@ class Together(Case):
         self.until(lambda: self.db.rows("select count(*) from job")[0][0] < 2950)
         self.until(lambda: self.ours() == 3)
         self.lapse(self.CONTRACT, "pause", code=0)
-        r = p.wait(30)
+        r = p.wait()
         self.assertEqual((r.code, r.policy("job")["outcome"]), (6, "paused"), r)
         self.assertEqual(self.db.rows("select count(*) from job"), [(3000 - r.policy("job")["rows"],)])
 
@@ -406,7 +409,7 @@ class Together(Case):
             before = self.db.rows("select count(*) from job")[0][0]
             self.until(lambda: self.db.rows("select count(*) from job")[0][0] < before - 20)
             self.break_one()
-        r = p.wait(60)
+        r = p.wait()
         rows, unknown = r.policy("job")["rows"], r.policy("job")["unknown"]
         self.assertEqual(r.code, 1 if unknown else 0, r)
         self.assertTrue(rows <= 1500 <= rows + unknown, r)      # a commit that was cut off may have been none: they went later

@@ -260,7 +260,7 @@ static void rare_expressions_are_found_fast(void **state)
     instant at = time_of("1970-01-01 00:00");
     for (int i = 0; i < 200; i++)
         assert_true(cron_next(c, NULL, at, &at));
-    assert_true(when_monotonic_us() - started < 2 * US_PER_S);
+    assert_true(when_monotonic_us() - started < 10 * US_PER_S);
 }
 
 static void bad_expressions_say_why(void **state)

@@ -124,7 +124,9 @@ static int setup(void **state)
     snprintf(h->other, sizeof(h->other), "%s/new.yaml", h->folder);
     pthread_mutex_init(&h->lock, NULL);
     *state = h;
-    return sqlite3_open(h->db, &h->sqlite);
+    if (sqlite3_open(h->db, &h->sqlite) != SQLITE_OK)
+        return -1;
+    return sqlite3_busy_timeout(h->sqlite, 60000); /* the daemon writes to the same file */
 }
 
 static int teardown(void **state)
@@ -142,11 +144,8 @@ static int teardown(void **state)
 
 static void sql(struct home *h, const char *text)
 {
-    char *error = NULL;
-    for (int i = 0; i < 100 && sqlite3_exec(h->sqlite, text, NULL, NULL, &error) == SQLITE_BUSY; i++)
-        when_sleep_us(10000);
-    if (error)
-        fail_msg("%s: %s", text, error);
+    if (sqlite3_exec(h->sqlite, text, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", text, sqlite3_errmsg(h->sqlite));
 }
 
 static int first_number(void *ret, int n, char **values, char **names)
@@ -159,8 +158,8 @@ static int first_number(void *ret, int n, char **values, char **names)
 static long long number(struct home *h, const char *text)
 {
     long long ret = -1;
-    for (int i = 0; i < 100 && sqlite3_exec(h->sqlite, text, first_number, &ret, NULL) == SQLITE_BUSY; i++)
-        when_sleep_us(10000);
+    if (sqlite3_exec(h->sqlite, text, first_number, &ret, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", text, sqlite3_errmsg(h->sqlite));
     return ret;
 }
 
@@ -181,7 +180,7 @@ static void write_contract(struct home *h, const char *rest)
 
 /* --- a file that is watched ------------------------------------------------------------------------- */
 
-/* Asks until it settles; how long that took. -1: it does not within 2 s. */
+/* Asks until it settles; how long that took. -1: nothing changed, or it does not within 20 s. */
 static int64_t settled_after(struct watch *w, const char *file)
 {
     int64_t begin = when_monotonic_us(), wait_us;
@@ -191,7 +190,7 @@ static int64_t settled_after(struct watch *w, const char *file)
             return when_monotonic_us() - begin;
         assert_in_range(wait_us, 1, US_PER_S);
         when_sleep_us(10000);
-    } while (when_monotonic_us() - begin < 2 * US_PER_S && wait_us < US_PER_S);
+    } while (when_monotonic_us() - begin < 20 * US_PER_S && wait_us < US_PER_S);
     return -1;
 }
 
@@ -206,7 +205,7 @@ static void test_watch(void **state)
 
     write_file(h->file, "two2"); /* in place; it is left alone for a while */
     int64_t us = settled_after(&w, h->file);
-    assert_in_range(us, 190 * US_PER_MS, 2 * US_PER_S);
+    assert_in_range(us, 190 * US_PER_MS, 20 * US_PER_S);
     watch_loaded(&w, h->file);
     assert_int_equal(settled_after(&w, h->file), -1);
 
@@ -321,6 +320,14 @@ static const char *text_at(json_t *o, const char *key)
     return json_string_value(json_object_get(o, key));
 }
 
+static bool ready_by_status(struct home *h)
+{
+    json_t *o = asked(lapse_daemon_status(h->daemon));
+    bool ready = json_is_true(json_object_get(o, "ready"));
+    json_decref(o);
+    return ready;
+}
+
 static void test_it_ticks_and_tells(void **state)
 {
     struct home *h = *state;
@@ -331,14 +338,13 @@ static void test_it_ticks_and_tells(void **state)
     EVENTUALLY(number(h, "select count(*) from job") == 1);
     sql(h, "insert into job values (4, 4)");
     EVENTUALLY(number(h, "select count(*) from job") == 1);
-    EVENTUALLY(strstr(text_str(&h->log), "main.lifecycle_pruned") != NULL);
+    EVENTUALLY(said(h, "main.lifecycle_pruned"));
     assert_true(lapse_daemon_alive(h->daemon));
-    if (!lapse_daemon_ready(h->daemon, &why))
-        fail_msg("%s", why);
+    EVENTUALLY(lapse_daemon_ready(h->daemon, NULL)); /* where others run, a tick may be late */
+    EVENTUALLY(ready_by_status(h));
 
     json_t *o = asked(lapse_daemon_status(h->daemon));
     json_t *s = json_array_get(json_object_get(o, "schedulers"), 0);
-    assert_true(json_is_true(json_object_get(o, "ready")));
     assert_string_equal(text_at(o, "contract"), h->file);
     assert_string_equal(text_at(s, "name"), "main");
     assert_string_equal(text_at(s, "every"), "50ms");

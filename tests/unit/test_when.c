@@ -446,7 +446,7 @@ static void the_clock_runs(void **state)
     when_sleep_us(0);
     when_sleep_us(-5);
     when_sleep_us(INT64_MIN);
-    assert_true(when_monotonic_us() - before < S);
+    assert_true(when_monotonic_us() - before < 20 * S);
     assert_true(when_now() > civil_to_days(2024, 1, 1) * D);
 }
 
