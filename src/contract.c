@@ -795,7 +795,7 @@ static const struct key_doc keys[] = {
      .read = read_rate, FIELD(pace, rows_per_second)},
     {"policy.pace", "duty", "fraction", "",
      "The largest part of the time that is spent in transactions; after each there is a pause. Unless it is given, it "
-     "is 1 while nobody else writes, then 0.3, and 0.1 where only one can write at a time (SQLite); 0.5 beside a "
+     "is 1 while nobody else writes, then 0.3, and 0.1 to 0.2 where only one can write at a time (SQLite); 0.5 beside a "
      "snapshot that is older than 10 minutes. 1: others are not heeded.",
      .read = read_fraction, FIELD(pace, duty)},
     {"policy.pace", "lag", "duration", "",

@@ -17,6 +17,7 @@ enum {
     GROSS = 4,           /* times the target: then it is not halved, but cut to what fits */
     USUAL_AFTER = 8,     /* batches of about a size tell what is usual */
     LOOK_SHARE = 50,     /* looks take a fiftieth of the time at most */
+    LOOK_WAYS = 4,       /* a transaction has so many times the ways to the server that a look has, at most */
     SLOWER_MOST = 8,     /* what one batch that took very long may count */
     LATENCY_PAUSES = 3,  /* the longest pause for it, in batches */
     SMALL_PARTS = 32,    /* such a part of a batch is small */
@@ -31,7 +32,7 @@ static const int64_t LOOK_EVERY_US = 200 * US_PER_MS, LAG_STEP_US = 500 * US_PER
  * would hold them up more than fewer long ones. */
 static const int64_t BESIDE_TARGET_US = 20 * US_PER_MS, BESIDE_LAX_TARGET_US = 5 * US_PER_MS,
                      ONE_WRITER_TARGET_US = 4 * US_PER_MS;
-static const double BESIDE_DUTY = 0.3, ONE_WRITER_DUTY = 0.1;
+static const double BESIDE_DUTY = 0.3, ONE_WRITER_DUTY = 0.1, ONE_WRITER_LONG_DUTY = 0.2;
 static const double SNAPSHOT_DUTY = 0.5, LAG_DUTY = 0.1, FLOW_DUTY = 0.5, FLOW_MUCH_DUTY = 0.1;
 /* What others must write in a second to be heeded. Where one keeps all others out, whoever gets through at
  * all is one of many that do not. */
@@ -123,10 +124,17 @@ static bool beside(const struct pacer *p)
     return p->beside && !p->own_duty;
 }
 
+/* Short, but not so short that most of it were the ways to a server that is far away. */
+static int64_t lax_target_us(const struct pacer *p)
+{
+    int64_t ways = clamp(p->look_took_us, 0, BESIDE_TARGET_US) * LOOK_WAYS;
+    return clamp(BESIDE_LAX_TARGET_US + ways, BESIDE_LAX_TARGET_US, BESIDE_TARGET_US);
+}
+
 static int64_t target_us(const struct pacer *p)
 {
     int64_t most = p->heard.one_writer ? ONE_WRITER_TARGET_US
-                   : p->heard.lax      ? BESIDE_LAX_TARGET_US
+                   : p->heard.lax      ? lax_target_us(p)
                                        : BESIDE_TARGET_US;
     return p->own_target || !beside(p) || p->target_us < most ? p->target_us : most;
 }
@@ -263,6 +271,19 @@ static void heed_duty(struct pacer *p, double duty, const struct pace_batch *b, 
         wait_for(p, (double)b->us * (1 / duty - 1), now_us, why);
 }
 
+/* Where one writes at a time, and even the shortest transaction is long, others wait for it anyway: with
+ * pauses as many times longer it would fall behind for nothing. */
+static void heed_writers(struct pacer *p, const struct pace_batch *b, int64_t now_us)
+{
+    if (!p->heard.one_writer) {
+        heed_duty(p, BESIDE_DUTY, b, now_us, PACE_WRITERS);
+        return;
+    }
+    struct pace_batch in_time = {.us = b->us < ONE_WRITER_TARGET_US ? b->us : ONE_WRITER_TARGET_US};
+    heed_duty(p, ONE_WRITER_DUTY, &in_time, now_us, PACE_WRITERS);
+    heed_duty(p, ONE_WRITER_LONG_DUTY, b, now_us, PACE_WRITERS);
+}
+
 /* What is not used is not saved up. */
 static void heed_rate(struct pacer *p, const struct pace_batch *b, int64_t now_us)
 {
@@ -306,7 +327,7 @@ static void rest(struct pacer *p, const struct pace_batch *b, int64_t now_us)
     }
     heed_duty(p, p->duty, b, now_us, PACE_DUTY);
     if (beside(p))
-        heed_duty(p, p->heard.one_writer ? ONE_WRITER_DUTY : BESIDE_DUTY, b, now_us, PACE_WRITERS);
+        heed_writers(p, b, now_us);
     if (p->has_heard && p->heard.snapshot_us >= SNAPSHOT_OLD_US)
         heed_duty(p, SNAPSHOT_DUTY, b, now_us, PACE_SNAPSHOT);
     if (p->held_up > FLOW_SOME || (p->has_heard && p->heard.queued >= QUEUE_LONG))

@@ -156,6 +156,16 @@ static bool has_one_index(const struct table *t)
     return t->kind == KIND_TABLE && !t->inheritors;
 }
 
+/* Whether the index is made use of though nobody knows how many keys there are. Of a column with few values,
+ * each of the few keys that are believed in would be a large part of the table; by another type it may not
+ * serve at all; and then each row would be compared with each key. */
+static bool serves_unweighed(const struct index *x, const struct column *c, const struct column *type)
+{
+    return x->unique && !x->partial && x->n_columns == 1 &&
+           (strcmp(c->sql_type, type->sql_type) == 0 ||
+            (c->type == TYPE_INTEGER && type->type == TYPE_INTEGER));
+}
+
 /* A table whose rows are locked or changed, found by a set of keys. */
 void sql_table_by(struct stmt *s, const struct dialect *d, const struct table *t, const char *alias,
                   struct sql_by *b)
@@ -172,7 +182,8 @@ void sql_table_by(struct stmt *s, const struct dialect *d, const struct table *t
         text_addf(&s->sql, " = lapse_keys.k%zu", k);
     }
     b->said = listed && list_says_it(b);
-    b->indexed = d->in_set_by_index && b->n == 1 && found && !found->partial && has_one_index(t);
+    b->indexed = d->in_set_by_index && b->n == 1 && found && has_one_index(t) &&
+                 serves_unweighed(found, b->columns[0], b->types[0]);
 }
 
 void sql_where_by(struct stmt *s, const struct dialect *d, const char *alias, const struct sql_by *b)

@@ -317,6 +317,7 @@ struct store {
                              * server; 0: as the engine sees fit */
     bool lax;               /* a server that crashes may forget what was committed since the last sync */
     int64_t lives; /* so often the server was found to have begun anew, or to be another one: it may have */
+    int64_t syncs; /* so often what was committed until then was made sure */
     atomic_llong own_marks, *marks; /* see store_marks; NULL: the store's own. Borrowed */
     const atomic_bool
         *interrupted; /* NULL: never. While it is true, what runs or is asked ends soon with

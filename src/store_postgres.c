@@ -480,18 +480,19 @@ static int64_t idle_ms(const struct store *s)
 }
 
 /* A server that was started, or began anew after a crash: what it knows of itself then has another age. */
-#define LIFE                                                                                                 \
-    "pg_catalog.pg_postmaster_start_time() || ' ' ||"                                                        \
-    " COALESCE((SELECT stats_reset FROM pg_catalog.pg_stat_bgwriter)::text, '')"
+#define LIFE /* as numbers: the text of a time depends on the session's zone and style */                    \
+    "extract(epoch FROM pg_catalog.pg_postmaster_start_time()) || ' ' ||"                                    \
+    " COALESCE(extract(epoch FROM (SELECT stats_reset FROM pg_catalog.pg_stat_bgwriter))::text, '')"
 
 static void note_life(struct postgres *p, const char *life)
 {
-    if (*p->life && strcmp(p->life, life) != 0)
+    if (*p->life && strncmp(p->life, life, sizeof(p->life) - 1) != 0)
         p->sql.store.lives++;
     snprintf(p->life, sizeof(p->life), "%s", life);
 }
 
-/* A message to nobody: what is committed behind it waits until the log is on the disk up to here. */
+/* A message to nobody: what is committed behind it waits until the log is on the disk up to here. A standby,
+ * which a pooler may have behind it by now, has no log of its own. */
 static int flush_log(struct postgres *p, struct err *e)
 {
     struct store *s = &p->sql.store;
@@ -501,12 +502,17 @@ static int flush_log(struct postgres *p, struct err *e)
         return -1;
     AUTO(result_clear_p)
     PGresult *r = last_answer(
-        p, PQsendQuery(p->conn, "SELECT pg_catalog.pg_logical_emit_message(true, 'lapse', 'sync'), " LIFE));
+        p,
+        PQsendQuery(p->conn, "SELECT CASE WHEN NOT pg_catalog.pg_is_in_recovery()"
+                             " THEN pg_catalog.pg_logical_emit_message(true, 'lapse', 'sync') END, " LIFE));
     if (!succeeded(r))
         return fail(p, r, e);
+    if (PQgetisnull(r, 0, 0))
+        return err_set(e, ERR_LOST, STANDBY);
     store_mark(s);
     note_life(p, PQgetvalue(r, 0, 1));
     s->lax = false;
+    s->syncs++;
     p->synced_us = when_monotonic_us();
     return 0;
 }
@@ -577,14 +583,17 @@ static bool is_connected(struct postgres *p)
     return PQconsumeInput(p->conn) && PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK;
 }
 
+/* A commit that waits for the disk says nothing of those before it: behind a pooler, the server that has them
+ * may be another. Only flush_log, which asks, makes them sure. */
 static void note_commit(struct postgres *p)
 {
-    p->sql.store.lax = p->lax;
+    int64_t now = when_monotonic_us();
     if (p->lax)
-        return;
-    p->synced_us = when_monotonic_us();
-    if (p->repeatable && !p->since_us)
-        p->since_us = p->synced_us;
+        p->sql.store.lax = true;
+    else if (!p->sql.store.lax)
+        p->synced_us = now;
+    if (!p->lax && p->repeatable && !p->since_us)
+        p->since_us = now;
 }
 
 /* A connection that is known to be gone before COMMIT is sent is lost, and nothing is in doubt. One that goes
@@ -749,13 +758,28 @@ static const char about_server[] =
     " (SELECT bool_and(pg_catalog.has_function_privilege(oid, 'EXECUTE')) FROM pg_catalog.pg_proc"
     "  WHERE proname = 'pg_logical_emit_message' AND pronamespace = 'pg_catalog'::regnamespace), " LIFE;
 
+/* Who may not see how old it is has every commit on the disk at once. */
+static const char about_server_least[] = "SELECT pg_catalog.pg_is_in_recovery(), false, ''";
+
+static PGresult *ask_about_server(struct postgres *p)
+{
+    struct err why = ERR_INIT;
+    PGresult *r = last_answer(p, PQsendQuery(p->conn, about_server));
+    if (succeeded(r))
+        return r;
+    fail(p, r, &why);
+    if (strncmp(why.code, "42", 2) != 0)
+        return r;
+    PQclear(r);
+    return last_answer(p, PQsendQuery(p->conn, about_server_least));
+}
+
 static int look_at_server(struct postgres *p, struct err *e)
 {
     if (check_connection(p->conn, e) < 0)
         return -1;
     p->patience_us = 0;
-    AUTO(result_clear_p)
-    PGresult *r = last_answer(p, PQsendQuery(p->conn, about_server));
+    AUTO(result_clear_p) PGresult *r = ask_about_server(p);
     if (!succeeded(r)) {
         struct err why = ERR_INIT;
         fail(p, r, &why);

@@ -71,6 +71,7 @@ struct run {
     bool lost;           /* a connection broke */
     struct slice unsure; /* what this connection committed and a crash of the server may undo … */
     int64_t lives;       /* … of which it had had so many then */
+    int64_t syncs;       /* … and which was made sure so often before */
     struct fuse fuse;    /* policies with limits */
     int64_t most_gone;   /* rows of its own table that the run may delete */
     int64_t looked_for_own; /* when lapse's own tables were last looked for */

@@ -90,8 +90,10 @@ static void doubt(struct run *r)
 
 static void heed_life(struct run *r)
 {
-    if (r->store->lives != r->lives)
+    if (r->store->lives != r->lives) {
         doubt(r);
+        r->lost = true; /* what came back is looked for again */
+    }
     r->lives = r->store->lives;
 }
 
@@ -99,10 +101,11 @@ void run_note_commit(struct run *r, const struct slice *committed)
 {
     struct slice *u = &r->unsure;
     heed_life(r);
-    if (!r->store->lax) {
+    if (!r->store->lax || r->store->syncs != r->syncs) /* what was before this one */
         slice_release(&r->unsure);
+    r->syncs = r->store->syncs;
+    if (!r->store->lax)
         return;
-    }
     if (!u->gone)
         slice_init(u, r->plan);
     for (size_t i = 0; i < r->plan->n_slots; i++)
@@ -115,21 +118,26 @@ void run_make_sure(struct run *r)
 {
     struct err e = ERR_INIT;
     int tries = 0, failed = 0;
-    if (!r->store->ops->sync || !r->out->batches)
+    team_lock(r);
+    bool any = r->out->batches > 0;
+    team_unlock(r);
+    if (!r->store->ops->sync || !any)
         return;
     while ((failed = r->store->ops->sync(r->store, &e)) < 0 && retry_is_lost(&e) && tries++ < TRIES)
         if (!run_reconnected(r, &e))
             break;
+    bool stopped = failed && e.kind == ERR_STOPPED; /* the server goes on, and will see to it */
     team_lock(r);
     heed_life(r);
-    if (failed)
+    if (failed && !stopped)
         doubt(r);
     slice_release(&r->unsure);
     team_unlock(r);
     if (!failed || r->finished)
         return;
-    err_wrap(&e, "rows are gone, but a power failure may bring some back");
-    run_end(r, OUTCOME_FAILED, &e);
+    if (!stopped)
+        err_wrap(&e, "rows are gone, but a power failure may bring some back");
+    run_end(r, stopped ? OUTCOME_STOPPED : OUTCOME_FAILED, &e);
 }
 
 bool run_reconnected(struct run *r, struct err *e)

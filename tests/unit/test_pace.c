@@ -394,6 +394,13 @@ static void beside_others_it_steps_back_and_alone_it_does_not(void **state)
     go_on(&g, 10);
     assert_in_range(go(&g, INT64_MAX), 1, 6 * MS);
     reason_is(&g, "writers");
+    for (int i = 0; i < 30; i++) {
+        g.now += 200 * MS;
+        said.others += 10;
+        pacer_heard(&g.p, &said, g.now, 4 * MS); /* a server that is far away */
+        go(&g, INT64_MAX);
+    }
+    assert_in_range(go(&g, INT64_MAX), 12 * MS, 22 * MS);
 
     beside(&g, 0, 6, false);
     go_on(&g, 10);
@@ -414,6 +421,9 @@ static void where_one_writes_at_a_time_batches_are_short(void **state)
         assert_in_range(us, 1, 5 * MS);
         assert_true((double)us / (double)(us + rest) < 0.11); /* they keep nearly all of it */
     }
+    g.fixed_us = 100 * MS; /* no batch is short any more */
+    int64_t us = go(&g, INT64_MAX), rest = wait_us(&g);
+    assert_in_range(rest, us * 39 / 10, us * 41 / 10);
 }
 
 static void a_target_of_its_own_stays_beside_others(void **state)
