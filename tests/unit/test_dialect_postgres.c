@@ -282,6 +282,39 @@ static void test_sets(void **state)
                    " (SELECT * FROM unnest($1{set 0.1}::integer[], $2{set 0.0}::text[]))");
 }
 
+/* Keys that nobody weighs: only by an index of which each key finds one row at most, in its own type. Else
+ * the few keys that are believed in may look like the whole table, and each of its rows is compared with
+ * each. */
+static void test_sets_by_an_index(void **state)
+{
+    (void)state;
+    static const char by_index[] = "DELETE FROM \"t\" AS this WHERE this.\"n\" ="
+                                   " ANY((SELECT $1{set 0.0}::integer[])::integer[])",
+                      weighed[] = "DELETE FROM \"t\" AS this WHERE this.\"n\" = ANY($1{set 0.0}::integer[])";
+    const struct column *columns[] = {&integer_column};
+    struct index x = {.name = "t_pkey", .columns = columns, .n_columns = 1, .unique = true, .primary = true};
+    struct table t = {
+        .name = "t", .kind = KIND_TABLE, .indexes = &x, .n_indexes = 1, .key = columns, .n_key = 1};
+    struct node n = {.table = &t, .carry = columns, .n_carry = 1};
+    AUTO(stmt_release) struct stmt s = {0};
+    sql_delete_set(&s, d, &n);
+    check_text(&s, by_index);
+    t.kind = KIND_PARTITIONED;
+    sql_delete_set(&s, d, &n);
+    check_text(&s, weighed);
+    t.kind = KIND_TABLE;
+    x.unique = x.primary = false;
+    sql_delete_set(&s, d, &n);
+    check_text(&s, weighed);
+
+    x.unique = true;
+    const struct column *parents[] = {&text_column};
+    struct node parent = {.table = &t, .carry = parents, .n_carry = 1}, kid = {.table = &t, .set = -1};
+    kid.join = (struct join){.child = columns, .parent = parents, .n = 1};
+    sql_delete_kids(&s, d, &(struct plan){0}, &parent, &kid);
+    check_text(&s, "DELETE FROM \"t\" AS this WHERE this.\"n\" = ANY($1{set 0.0}::text[])");
+}
+
 static void test_placeholders_and_locks(void **state)
 {
     (void)state;
@@ -313,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_keep_and_latest),
         cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_sets_by_an_index),
         cmocka_unit_test(test_placeholders_and_locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
