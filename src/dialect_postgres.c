@@ -429,6 +429,24 @@ static void postgres_in_set_by_index(struct stmt *s, const char *alias, const st
     text_addf(&s->sql, ")::%s[])", type->sql_type); /* without a type it would be a SELECT of numbers */
 }
 
+/* Before version 17 ANY of a thousand keys is a thousand descents into the index, also where the keys follow
+ * each other, as numbers do that were handed out in the order of time. */
+static void postgres_delete_by_runs(struct stmt *s, const struct table *t, const struct column *c, int set,
+                                    size_t at)
+{
+    add(s, "DELETE FROM ");
+    sql_table(s, &dialect_postgres, t);
+    add(s, " AS this USING unnest(");
+    postgres_placeholder(s, sql_bind_runs(s, set, at, ROWS_FIRSTS, "bigint"));
+    add(s, ", ");
+    postgres_placeholder(s, sql_bind_runs(s, set, at, ROWS_LASTS, "bigint"));
+    add(s, ") AS lapse_run(first, last) WHERE ");
+    sql_column(s, &dialect_postgres, "this", c);
+    add(s, " >= lapse_run.first AND ");
+    sql_column(s, &dialect_postgres, "this", c);
+    add(s, " <= lapse_run.last");
+}
+
 /* The column's own comparison is what an index serves; where it may find two texts equal that are not, they
  * are compared as bytes too. */
 static void postgres_is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set,
@@ -519,6 +537,7 @@ const struct dialect dialect_postgres = {
     .of_row = postgres_of_row,
     .each_row = postgres_each_row,
     .in_set_by_index = postgres_in_set_by_index,
+    .delete_by_runs = postgres_delete_by_runs,
     .place = {last_in, block_of, blocks},
     .each_row_end = " OFFSET 0) AS lapse_found",
     .text_cast = "text",

@@ -59,6 +59,11 @@ size_t sql_bind_set(struct stmt *s, int set, size_t column, const char *sql_type
     return add_param(s, (struct param){.sql_type = sql_type, .set = set, .set_column = column});
 }
 
+size_t sql_bind_runs(struct stmt *s, int set, size_t column, enum rows_part part, const char *sql_type)
+{
+    return add_param(s, (struct param){.sql_type = sql_type, .set = set, .set_column = column, .part = part});
+}
+
 void sql_name(struct stmt *s, const struct dialect *d, const char *name)
 {
     char quote[2] = {d->quote, '\0'};
@@ -164,6 +169,12 @@ static bool serves_unweighed(const struct index *x, const struct column *c, cons
     return x->unique && !x->partial && x->n_columns == 1 &&
            (strcmp(c->sql_type, type->sql_type) == 0 ||
             (c->type == TYPE_INTEGER && type->type == TYPE_INTEGER));
+}
+
+bool sql_may_go_by_runs(const struct dialect *d, const struct table *t, const struct sql_by *b)
+{
+    const struct index *x = sql_index_by(t, b);
+    return d->delete_by_runs && b->n == 1 && list_says_it(b) && has_one_index(t) && x && !x->partial;
 }
 
 /* A table whose rows are locked or changed, found by a set of keys. */

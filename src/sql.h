@@ -11,6 +11,7 @@ struct param {
     const char *sql_type; /* the type to bind it as; NULL: the engine's choice */
     int set;              /* >= 0: key set number */
     size_t set_column;    /* index in that set's columns */
+    enum rows_part part;  /* of that column */
 };
 struct stmt {
     struct text sql;
@@ -114,6 +115,9 @@ struct dialect {
      * NULL: never. */
     bool (*delete_by)(struct stmt *s, const struct table *t, const struct column *c, int set, size_t at,
                       const struct column *type);
+    /* The whole DELETE of the rows whose column lies in one of the runs that a set's numbers make up, each of
+     * which is looked up once. NULL: it would not be cheaper. */
+    void (*delete_by_runs)(struct stmt *s, const struct table *t, const struct column *c, int set, size_t at);
     bool picks_by_read; /* a locking read locks what it looks at: keys are read first, then locked */
     bool deletes_alias; /* DELETE this FROM t AS this */
     bool returning;     /* DELETE … RETURNING */
@@ -188,6 +192,7 @@ void sql_bind_text(struct stmt *s, const struct dialect *d, const char *text,
                    const char *sql_type); /* copied */
 size_t sql_bind_set(struct stmt *s, int set, size_t column,
                     const char *sql_type); /* adds it only; returns n */
+size_t sql_bind_runs(struct stmt *s, int set, size_t column, enum rows_part part, const char *sql_type);
 const char *sql_compare(enum compare cmp); /* " < " */
 const char *sql_is_null(const struct dialect *d);
 
@@ -252,6 +257,11 @@ void sql_kids_left(struct stmt *s, const struct dialect *d, const struct plan *p
 /* How many rows of the root's set must wait after all. */
 void sql_set_waiting(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
+/* Both by the runs of the set's numbers: for a set of which there are few (rows_runs, of the column that the
+ * parameters name). False: not with this dialect, table or column; nothing is to be run. */
+bool sql_delete_kids_by_runs(struct stmt *s, const struct dialect *d, const struct node *parent,
+                             const struct node *n);
+bool sql_delete_set_by_runs(struct stmt *s, const struct dialect *d, const struct node *n);
 /* The keys of those of the set to which no row of the table refers any more by a way down; and of such keys,
  * in the set `frontier`, the rows. */
 void sql_leaves(struct stmt *s, const struct dialect *d, const struct node *n);

@@ -51,6 +51,8 @@ void sql_from_by(struct stmt *s, const struct dialect *d, const struct table *t,
                  struct sql_by *b);
 /* The index by which these rows are found; NULL: none. */
 const struct index *sql_index_by(const struct table *t, const struct sql_by *b);
+/* Whether they are whole numbers in an index that has all of the table's rows. */
+bool sql_may_go_by_runs(const struct dialect *d, const struct table *t, const struct sql_by *b);
 /* The same as conditions alone. */
 void sql_refers_to(struct stmt *s, const struct dialect *d, const char *alias, const struct join *j,
                    const struct node *parent, int set);

@@ -361,6 +361,29 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
     delete_from(s, d, n->table, &b, false);
 }
 
+static bool delete_by_runs(struct stmt *s, const struct dialect *d, const struct table *t,
+                           const struct sql_by *b)
+{
+    stmt_clear(s);
+    if (!sql_may_go_by_runs(d, t, b))
+        return false;
+    d->delete_by_runs(s, t, b->columns[0], b->set, b->at[0]);
+    return true;
+}
+
+bool sql_delete_kids_by_runs(struct stmt *s, const struct dialect *d, const struct node *parent,
+                             const struct node *n)
+{
+    AUTO(sql_by_release) struct sql_by b = sql_by_reference(&n->join, parent, parent->set);
+    return !n->where && delete_by_runs(s, d, n->table, &b);
+}
+
+bool sql_delete_set_by_runs(struct stmt *s, const struct dialect *d, const struct node *n)
+{
+    AUTO(sql_by_release) struct sql_by b = sql_by_key(n);
+    return delete_by_runs(s, d, n->table, &b);
+}
+
 void sql_leaves(struct stmt *s, const struct dialect *d, const struct node *n)
 {
     struct writer w = {.s = s, .d = d};

@@ -483,23 +483,28 @@ static int delete_rows(struct sql_store *s, const struct node *n, int64_t *gone,
     return s->engine->execute(s, &st, gone, e);
 }
 
-/* Rows of a set, by key. Fewer than the set holds may be right (a row that two ways lead to went the first
- * time), so ask whether any is still there. */
-static int delete_set(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
-                      struct err *e)
+/* Fewer than the set holds may be right (a row that two ways lead to went the first time), so ask whether any
+ * is still there. */
+int sqlstore_count_gone(struct sql_store *s, const struct node *n, bool tree, int64_t gone, struct slice *ret,
+                        struct err *e)
 {
-    bool tree = n->n_grow && p->facts->fkeys_act_at_once;
-    int64_t gone = 0;
     int64_t found = (int64_t)s->sets[n->set].rows.n_rows;
-    if (!found)
-        return 0;
-    if ((tree ? delete_tree(s, n, &gone, e) : delete_rows(s, n, &gone, e)) < 0)
-        return -1;
     ret->gone[n->slot] += gone;
     if (gone > found)
         return err_set(e, ERR_DATABASE, "%lld keys of %s found %lld rows: the key does not tell rows apart",
                        (long long)found, n->table->print, (long long)gone);
     return gone == found && !tree ? 0 : set_is_gone(s, n, e);
+}
+
+/* Rows of a set, by key. */
+static int delete_set(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
+                      struct err *e)
+{
+    bool tree = n->n_grow && p->facts->fkeys_act_at_once;
+    int64_t gone = 0;
+    if ((tree ? delete_tree(s, n, &gone, e) : delete_rows(s, n, &gone, e)) < 0)
+        return -1;
+    return sqlstore_count_gone(s, n, tree, gone, ret, e);
 }
 
 /* Once every trigger has run, the deferred ones too: none of them has put a row back. */
@@ -518,6 +523,8 @@ int sqlstore_erase(struct sql_store *s, const struct plan *p, const struct node 
 {
     if (!s->sets[n->set].rows.n_rows)
         return 0;
+    if (sqlstore_goes_together(s, n))
+        return sqlstore_erase_together(s, p, n, ret, e);
     for (size_t i = 0; i < n->n_kids; i++) {
         const struct node *kid = &n->kids[i];
         int r = kid->set < 0 ? delete_leaf(s, p, n, kid, ret, e) : sqlstore_erase(s, p, kid, ret, e);

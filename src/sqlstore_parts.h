@@ -30,8 +30,17 @@ int sqlstore_still_free(struct sql_store *s, const struct plan *p, struct err *e
 int sqlstore_erase(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
                    struct err *e);
 int sqlstore_stays_gone(struct sql_store *s, const struct node *n, struct err *e);
+/* So many rows of the set went: as many as there are, or those left are gone all the same. */
+int sqlstore_count_gone(struct sql_store *s, const struct node *n, bool tree, int64_t gone, struct slice *ret,
+                        struct err *e);
 int sqlstore_kept_by_hooks(struct err *e, int64_t left, const struct table *t, const char *what);
 int sqlstore_changed_meanwhile(struct err *e, const struct table *t);
+
+/* sqlstore_together.c: whether the rows of a node's set and what they own may go by statements that travel
+ * together; and how. */
+bool sqlstore_goes_together(const struct sql_store *s, const struct node *n);
+int sqlstore_erase_together(struct sql_store *s, const struct plan *p, const struct node *n,
+                            struct slice *ret, struct err *e);
 
 /* sqlstore_split.c: leaves in set 0 the roots that may go in this slice, and tells which do not; where one is
  * to be gone ahead of, does so, and leaves none. */

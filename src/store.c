@@ -1,6 +1,7 @@
 /* store: finding the adapter for a DSN, and the small values that cross the seam. See store.h. */
 #include "store.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,11 +99,21 @@ bool time_is_plausible(int64_t count, int64_t unit_us)
     return count >= from_s * per_s && count < to_s * per_s;
 }
 
+static void forget_runs(struct rows *r)
+{
+    if (r->runs) {
+        free(r->runs->first);
+        free(r->runs->last);
+    }
+    mem_free_p(&r->runs);
+}
+
 static void forget_sent(struct rows *r)
 {
-    for (size_t i = 0; r->sent && i < r->n_columns; i++)
+    for (size_t i = 0; r->sent && i < N_ROWS_PARTS * r->n_columns; i++)
         text_release(&r->sent[i]);
     mem_free_p(&r->sent);
+    forget_runs(r);
 }
 
 void rows_release(struct rows *r)
@@ -135,7 +146,7 @@ char *rows_make(struct rows *r, size_t n_columns, size_t n_rows, size_t bytes)
     size_t room = 1;
     while (room < n_rows)
         room *= 2;
-    *r = (struct rows){arena_new(), n_columns, n_rows, NULL, NULL};
+    *r = (struct rows){.arena = arena_new(), .n_columns = n_columns, .n_rows = n_rows};
     r->cells = n_rows ? mem_grow(NULL, room * n_columns, sizeof(*r->cells)) : NULL;
     return arena_alloc(r->arena, bytes);
 }
@@ -143,6 +154,66 @@ char *rows_make(struct rows *r, size_t n_columns, size_t n_rows, size_t bytes)
 const struct value *rows_at(const struct rows *r, size_t row)
 {
     return r->cells + row * r->n_columns;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool number_of(const struct value *v, int64_t *ret)
+{
+    char *end = NULL;
+    if (v->kind == VALUE_INTEGER) {
+        *ret = v->integer;
+        return true;
+    }
+    if (v->kind != VALUE_TEXT || !v->len)
+        return false;
+    errno = 0;
+    *ret = strtoll(v->text, &end, 10);
+    return errno == 0 && (size_t)(end - v->text) == v->len;
+}
+
+/* The numbers, in order, become the first ones of their runs, and `last` the last ones; returns how many runs
+ * there are. */
+static size_t join_runs(int64_t *first, int64_t *last, size_t n)
+{
+    size_t runs = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t number = first[i];
+        if (runs && (number == last[runs - 1] || number - 1 == last[runs - 1])) {
+            last[runs - 1] = number;
+            continue;
+        }
+        first[runs] = last[runs] = number;
+        runs++;
+    }
+    return runs;
+}
+
+const struct runs *rows_runs(struct rows *r, size_t column)
+{
+    enum { LEAST = 4, SHARE = 4, MOST = 250 }; /* more than that, and a planner may take a wrong turn */
+    size_t n = 0;
+    if (r->runs && r->runs->column == column)
+        return r->runs->n ? r->runs : NULL;
+    forget_runs(r);
+    struct runs *runs = r->runs = mem_alloc(sizeof(*runs));
+    *runs = (struct runs){.column = column};
+    if (r->n_rows < LEAST)
+        return NULL;
+    runs->first = mem_alloc(r->n_rows * sizeof(*runs->first));
+    runs->last = mem_alloc(r->n_rows * sizeof(*runs->last));
+    while (n < r->n_rows && number_of(&rows_at(r, n)[column], &runs->first[n]))
+        n++;
+    if (n < r->n_rows)
+        return NULL;
+    qsort(runs->first, n, sizeof(*runs->first), by_number);
+    size_t joined = join_runs(runs->first, runs->last, n);
+    runs->n = joined <= MOST && joined * SHARE <= n ? joined : 0;
+    return runs->n ? runs : NULL;
 }
 
 bool value_same(const struct value *a, const struct value *b)

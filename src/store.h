@@ -9,19 +9,31 @@
 #include "plan_partitions.h"
 #include "purges.h"
 
+/* Whole numbers as stretches without a gap, first to last, in order. */
+struct runs {
+    size_t column, n;
+    int64_t *first, *last;
+};
+
 /* Rows read, as they came. Texts live in the arena. PostgreSQL gives text and NULL only. */
 struct rows {
     struct arena *arena;
     size_t n_columns, n_rows;
     struct value *cells; /* row by row */
-    struct text *sent;   /* per column, as an engine sends all of it; NULL: not made. A change forgets it */
+    struct text *sent;   /* per part and column, as an engine sends all of it; NULL: not made */
+    struct runs *runs;   /* of the column that was asked for last. A change forgets both */
 };
+/* What of a column is sent: each value; or of its runs the first numbers, or the last. */
+enum rows_part { ROWS_EACH, ROWS_FIRSTS, ROWS_LASTS, N_ROWS_PARTS };
 void rows_release(struct rows *r);
 void rows_push(struct rows *r, const struct value *cells); /* copies texts; n_columns must be set */
 /* Room for so many rows at once, to be filled by the caller, whose texts take so many bytes: which are
  * returned. r must be empty. */
 char *rows_make(struct rows *r, size_t n_columns, size_t n_rows, size_t bytes);
 const struct value *rows_at(const struct rows *r, size_t row);
+/* The column's values as runs. NULL: they are no whole numbers, or so many runs that it is not worth while.
+ */
+const struct runs *rows_runs(struct rows *r, size_t column);
 
 /* A value as people read it: NULL, 42, 1.5, text as it is, x'00ff'. */
 void value_print(const struct value *v, struct text *out);

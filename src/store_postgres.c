@@ -323,6 +323,26 @@ static void add_array(struct text *t, const struct rows *rows, size_t column)
     postgres_end_array(t);
 }
 
+static void add_numbers(struct text *t, const int64_t *numbers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        text_add_n(t, i ? "," : "{", 1);
+        text_add_i64(t, numbers[i]);
+    }
+    postgres_end_array(t);
+}
+
+static void add_part(struct text *t, struct rows *rows, const struct param *p)
+{
+    const struct runs *runs = p->part == ROWS_EACH ? NULL : rows_runs(rows, p->set_column);
+    if (p->part == ROWS_EACH)
+        add_array(t, rows, p->set_column);
+    else if (runs)
+        add_numbers(t, p->part == ROWS_FIRSTS ? runs->first : runs->last, runs->n);
+    else
+        text_add(t, "{}");
+}
+
 /* A column of a key set as an array literal, made once for all statements that ask about the set. One that is
  * not there yet (the statement is only looked at) is empty. */
 static const char *set_column(struct sql_store *s, const struct param *p)
@@ -331,10 +351,10 @@ static const char *set_column(struct sql_store *s, const struct param *p)
     if (!rows || !rows->n_rows)
         return "{}";
     if (!rows->sent)
-        rows->sent = mem_alloc(rows->n_columns * sizeof(*rows->sent));
-    struct text *array = &rows->sent[p->set_column];
+        rows->sent = mem_alloc(N_ROWS_PARTS * rows->n_columns * sizeof(*rows->sent));
+    struct text *array = &rows->sent[p->part * rows->n_columns + p->set_column];
     if (!array->len)
-        add_array(array, rows, p->set_column);
+        add_part(array, rows, p);
     return text_str(array);
 }
 
@@ -410,6 +430,76 @@ static int postgres_execute(struct sql_store *s, const struct stmt *st, int64_t 
         return -1;
     *ret_affected = strtoll(PQcmdTuples(r), NULL, 10);
     return 0;
+}
+
+/* --- statements that travel together ------------------------------------------------------------- */
+
+static bool send_one(struct postgres *p, const struct stmt *st)
+{
+    AUTO(bound_release) struct bound b = {0};
+    bind_params(&p->sql, st, &b);
+    return PQsendQueryParams(p->conn, text_str(&st->sql), (int)b.n, NULL, b.values, NULL, NULL, 0);
+}
+
+static bool send_words(struct postgres *p, const char *sql)
+{
+    return PQsendQueryParams(p->conn, sql, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+/* The answer to one of them; those behind an error have none. ret may be NULL. */
+static int take_answer(struct postgres *p, int64_t *ret, struct err *e)
+{
+    wait_for_answer(p);
+    AUTO(result_clear_p) PGresult *r = PQgetResult(p->conn);
+    bool good = succeeded(r);
+    int result = good ? 0 : fail(p, r, e);
+    if (good && ret)
+        *ret = strtoll(PQcmdTuples(r), NULL, 10);
+    PQclear(r ? last_answer(p, true) : NULL); /* what ends it */
+    return result;
+}
+
+/* The rest of the answers, which nobody needs, up to the last; a connection that is lost has none. */
+static void end_pipeline(struct postgres *p)
+{
+    bool over = false;
+    while (!over && PQstatus(p->conn) == CONNECTION_OK) {
+        wait_for_answer(p);
+        PGresult *r = PQgetResult(p->conn);
+        over = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+        PQclear(r);
+    }
+    PQexitPipelineMode(p->conn);
+}
+
+/* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
+ * these statements: others, a trigger's among them, may have no index. */
+#define BY_INDEX     "SET LOCAL enable_seqscan = off"
+#define BY_INDEX_END "SET LOCAL enable_seqscan TO DEFAULT"
+
+/* The server answers when it has come to the end: the patience for one is not enough for all. */
+static int postgres_execute_all(struct sql_store *s, const struct stmt *list, size_t n, bool by_index,
+                                int64_t *ret_affected, struct err *e)
+{
+    struct postgres *p = of_sql(s);
+    int64_t patience_us = p->patience_us;
+    if (may_ask(p, e) < 0)
+        return -1;
+    bool sent = PQenterPipelineMode(p->conn) && (!by_index || send_words(p, BY_INDEX));
+    for (size_t i = 0; i < n; i++)
+        sent = sent && send_one(p, &list[i]);
+    sent = sent && (!by_index || send_words(p, BY_INDEX_END)) && PQpipelineSync(p->conn);
+    if (!sent) {
+        give_up(p); /* half of it may be there */
+        return fail_lost(p, e);
+    }
+    p->patience_us *= (int64_t)n;
+    int result = by_index ? take_answer(p, NULL, e) : 0;
+    for (size_t i = 0; i < n && result == 0; i++)
+        result = take_answer(p, &ret_affected[i], e);
+    end_pipeline(p);
+    p->patience_us = patience_us;
+    return result;
 }
 
 /* Sets travel with each statement as arrays. */
@@ -544,7 +634,9 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     AUTO(text_release) struct text sql = {0};
     text_add(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ");
     add_settings(&sql, to_ms(statement_timeout_us));
-    text_addf(&sql, "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld%s",
+    text_addf(&sql,
+              "; SET LOCAL jit = off" /* a batch is over before it would pay */
+              "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld%s",
               (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store),
               p->lax ? "; SET LOCAL synchronous_commit = off" : "");
     struct err why = ERR_INIT;
@@ -643,6 +735,7 @@ static const struct engine engine_postgres = {
     .dialect = &dialect_postgres,
     .query = postgres_query,
     .execute = postgres_execute,
+    .execute_all = postgres_execute_all,
     .load_set = postgres_load_set,
     .begin_read = postgres_begin_read,
     .begin_write = postgres_begin_write,

@@ -227,6 +227,39 @@ class With(Case):
 
 
 @every_engine
+class Neighbours(Case):
+    """Keys that follow each other may be looked up as stretches: what lies between two of them is nobody's but its owner's."""
+
+    def tried(self, key, reference, tie, first=1, last=400):
+        self.given(f"""
+            create table job (id {key} primary key, state varchar(10) not null, at_ms bigint not null);
+            create table step (id bigint primary key, job_id {reference} {tie});
+            create table file (id bigint primary key, job_id {reference} {tie});
+            create index job_at on job(at_ms); create index step_job on step(job_id); create index file_job on file(job_id);
+            """)
+        every = range(first, last + 1)
+        stay = [n for n in every if n % 9 in (3, 7)]        # one runs still, the other is too young; their neighbours go
+        self.insert("job", *[(n, "open" if n % 9 == 3 else "done", MS + DAY if n % 9 == 7 else MS - DAY + n) for n in every])
+        self.insert("step", *[(2 * n + k, n) for n in every for k in (0, 1)], (100001, None))
+        self.insert("file", *[(n, n) for n in every if n % 4 == 0])
+        went = [n for n in every if n not in stay]
+        self.swept("policies: {job: {table: job, rows: {state: done}, expires: at_ms, batch: 150, with: [step(job_id), file(job_id)]}}",
+                   gone={"job": len(went), "step": 2 * len(went), "file": sum(n % 4 == 0 for n in went)})
+        self.left("job", *stay)
+        self.left("step", *[2 * n + k for n in stay for k in (0, 1)], 100001)
+        self.left("file", *[n for n in stay if n % 4 == 0])
+
+    def test_with_foreign_keys(self):
+        self.tried("integer", "integer", "references job(id)")
+
+    def test_without_foreign_keys_in_another_type(self):
+        self.tried("bigint", "smallint", "")
+
+    def test_from_below_nothing(self):
+        self.tried("smallint", "bigint", "", first=-200, last=200)
+
+
+@every_engine
 class Trees(Case):
     """`with` on the table itself is the whole subtree."""
 

@@ -315,6 +315,42 @@ static void test_sets_by_an_index(void **state)
     check_text(&s, "DELETE FROM \"t\" AS this WHERE this.\"n\" = ANY($1{set 0.0}::text[])");
 }
 
+/* Only by an index that has every row, of one table, and numbers on both sides. */
+static void test_runs(void **state)
+{
+    (void)state;
+    const struct column *columns[] = {&integer_column}, *texts[] = {&text_column};
+    struct index x = {.name = "t_n", .columns = columns, .n_columns = 1};
+    struct table t = {
+        .name = "t", .kind = KIND_TABLE, .indexes = &x, .n_indexes = 1, .key = columns, .n_key = 1};
+    struct node parent = {.table = &t, .carry = columns, .n_carry = 1}, kid = {.table = &t, .set = -1};
+    kid.join = (struct join){.child = columns, .parent = columns, .n = 1};
+    AUTO(stmt_release) struct stmt s = {0};
+    assert_true(sql_delete_kids_by_runs(&s, d, &parent, &kid));
+    assert_int_equal(s.params[0].part, ROWS_FIRSTS);
+    assert_int_equal(s.params[1].part, ROWS_LASTS);
+    check_text(&s, "DELETE FROM \"t\" AS this USING unnest($1{set 0.0}::bigint[], $2{set 0.0}::bigint[])"
+                   " AS lapse_run(first, last)"
+                   " WHERE this.\"n\" >= lapse_run.first AND this.\"n\" <= lapse_run.last");
+    assert_true(sql_delete_set_by_runs(&s, d, &parent));
+    x.partial = true;
+    assert_false(sql_delete_kids_by_runs(&s, d, &parent, &kid));
+    assert_false(sql_delete_set_by_runs(&s, d, &parent));
+    x.partial = false;
+    t.kind = KIND_PARTITIONED;
+    assert_false(sql_delete_kids_by_runs(&s, d, &parent, &kid));
+    t.kind = KIND_TABLE;
+    t.n_indexes = 0;
+    assert_false(sql_delete_kids_by_runs(&s, d, &parent, &kid));
+    t.n_indexes = 1;
+    const struct expr where = {.kind = EXPR_TRUE};
+    kid.where = &where;
+    assert_false(sql_delete_kids_by_runs(&s, d, &parent, &kid));
+    kid.where = NULL;
+    kid.join.parent = parent.carry = texts;
+    assert_false(sql_delete_kids_by_runs(&s, d, &parent, &kid));
+}
+
 static void test_placeholders_and_locks(void **state)
 {
     (void)state;
@@ -347,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_sets_by_an_index),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_placeholders_and_locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

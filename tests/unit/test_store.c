@@ -111,6 +111,79 @@ static void counts_begin_at_nothing(void **state)
     slice_release(&s); /* twice does no harm */
 }
 
+static void push_number(struct rows *r, int64_t number, bool as_text)
+{
+    char text[32];
+    int len = snprintf(text, sizeof(text), "%lld", (long long)number);
+    struct value v = {.kind = VALUE_INTEGER, .integer = number};
+    if (as_text)
+        v = (struct value){.kind = VALUE_TEXT, .text = text, .len = (size_t)len};
+    rows_push(r, &v);
+}
+
+static void numbers_in_a_row_are_a_run(void **state)
+{
+    (void)state;
+    for (int as_text = 0; as_text < 2; as_text++) {
+        AUTO(rows_release) struct rows r = {.n_columns = 1};
+        static const int64_t numbers[] = {7,
+                                          5,
+                                          6,
+                                          4,
+                                          6,
+                                          -1,
+                                          INT64_MAX,
+                                          0,
+                                          -2,
+                                          -3,
+                                          2,
+                                          INT64_MAX - 1,
+                                          1,
+                                          INT64_MAX - 2,
+                                          INT64_MIN + 2,
+                                          INT64_MIN,
+                                          INT64_MIN + 1};
+        for (size_t i = 0; i < COUNT_OF(numbers); i++)
+            push_number(&r, numbers[i], as_text);
+        const struct runs *runs = rows_runs(&r, 0);
+        assert_non_null(runs);
+        assert_ptr_equal(rows_runs(&r, 0), runs);
+        static const int64_t ends[][2] = {
+            {INT64_MIN, INT64_MIN + 2}, {-3, 2}, {4, 7}, {INT64_MAX - 2, INT64_MAX}};
+        assert_int_equal(runs->n, COUNT_OF(ends));
+        for (size_t i = 0; i < COUNT_OF(ends); i++) {
+            assert_int_equal(runs->first[i], ends[i][0]);
+            assert_int_equal(runs->last[i], ends[i][1]);
+        }
+        push_number(&r, 9, as_text); /* a fifth run, for 18 numbers: too many */
+        assert_null(rows_runs(&r, 0));
+        push_number(&r, 8, as_text);
+        assert_int_equal(rows_runs(&r, 0)->n, 4);
+    }
+}
+
+static void what_is_no_number_has_no_runs(void **state)
+{
+    (void)state;
+    static const struct value odd[] = {
+        {.kind = VALUE_NULL},
+        {.kind = VALUE_REAL, .real = 5},
+        {.kind = VALUE_BLOB, .text = "5", .len = 1},
+        {.kind = VALUE_TEXT, .text = "", .len = 0},
+        {.kind = VALUE_TEXT, .text = "5x", .len = 2},
+        {.kind = VALUE_TEXT, .text = "5\0", .len = 2},
+        {.kind = VALUE_TEXT, .text = "9223372036854775808", .len = 19},
+    };
+    for (size_t i = 0; i < COUNT_OF(odd); i++) {
+        AUTO(rows_release) struct rows r = {.n_columns = 1};
+        for (int64_t number = 1; number < 9; number++)
+            push_number(&r, number, true);
+        assert_non_null(rows_runs(&r, 0));
+        rows_push(&r, &odd[i]);
+        assert_null(rows_runs(&r, 0));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +192,8 @@ int main(void)
         cmocka_unit_test(a_cursor_owns_its_values),
         cmocka_unit_test(a_cursor_may_be_set_from_itself),
         cmocka_unit_test(counts_begin_at_nothing),
+        cmocka_unit_test(numbers_in_a_row_are_a_run),
+        cmocka_unit_test(what_is_no_number_has_no_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

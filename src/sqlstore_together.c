@@ -1,0 +1,68 @@
+/* sqlstore: what goes with one way to the server.
+ *
+ * The plain case is a DELETE per table: of rows that own nothing, then of those that own them. None needs the
+ * answer to the one before, so they travel together. Whatever must be asked between two of them (a trigger
+ * may have kept a row, a condition decides what goes) keeps them apart. */
+#include "sqlstore_parts.h"
+
+#include <stdlib.h>
+
+bool sqlstore_goes_together(const struct sql_store *s, const struct node *n)
+{
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (n->kids[i].set >= 0 || n->kids[i].where || n->kids[i].table->delete_hooks)
+            return false;
+    return s->engine->execute_all && !n->n_grow && !n->n_detach;
+}
+
+/* One per kid, then the node's own. */
+struct batch {
+    struct stmt *list;
+    size_t n;
+};
+
+static void batch_release(struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        stmt_release(&b->list[i]);
+    free(b->list);
+}
+
+static bool few_runs(struct sql_store *s, const struct stmt *st)
+{
+    return rows_runs(&s->sets[st->params[0].set].rows, st->params[0].set_column);
+}
+
+/* By the runs of the keys: all of them, since what has no index is to be found without. */
+static bool write_by_runs(struct sql_store *s, const struct node *n, struct batch *b)
+{
+    const struct dialect *d = s->engine->dialect;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (!sql_delete_kids_by_runs(&b->list[i], d, n, &n->kids[i]) || !few_runs(s, &b->list[i]))
+            return false;
+    struct stmt *own = &b->list[n->n_kids];
+    return !n->table->delete_hooks && sql_delete_set_by_runs(own, d, n) && few_runs(s, own);
+}
+
+static void write_by_keys(struct sql_store *s, const struct plan *p, const struct node *n, struct batch *b)
+{
+    for (size_t i = 0; i < n->n_kids; i++)
+        sql_delete_kids(&b->list[i], s->engine->dialect, p, n, &n->kids[i]);
+    sql_delete_set(&b->list[n->n_kids], s->engine->dialect, n);
+}
+
+int sqlstore_erase_together(struct sql_store *s, const struct plan *p, const struct node *n,
+                            struct slice *ret, struct err *e)
+{
+    AUTO(batch_release) struct batch b = {.n = n->n_kids + 1};
+    AUTO(mem_free_p) int64_t *gone = mem_alloc(b.n * sizeof(*gone));
+    b.list = mem_alloc(b.n * sizeof(*b.list));
+    bool by_runs = write_by_runs(s, n, &b);
+    if (!by_runs)
+        write_by_keys(s, p, n, &b);
+    if (s->engine->execute_all(s, b.list, b.n, by_runs, gone, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n->n_kids; i++)
+        ret->gone[n->kids[i].slot] += gone[i];
+    return sqlstore_count_gone(s, n, false, gone[n->n_kids], ret, e);
+}
