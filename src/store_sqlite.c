@@ -45,6 +45,8 @@ struct sqlite_store {
     bool logs_ahead;              /* WAL: a commit that is not synced is still whole, or not there */
     bool lax;                     /* commits are not synced one by one */
     int64_t synced_us;            /* when one last was */
+    int64_t others;               /* what pressure() saw last; 0: it did not look yet … */
+    bool alone;                   /* … or nobody has written since */
     struct zone **zones;          /* opened by lapse_instant */
     size_t n_zones;
 };
@@ -940,7 +942,8 @@ static void disconnect(struct sqlite_store *q)
         forget_statement(&q->kept[i]);
     sqlite3_close_v2(q->db);
     q->db = NULL;
-    q->in_transaction = q->marked = q->lax = q->logs_ahead = false;
+    q->in_transaction = q->marked = q->lax = q->logs_ahead = q->alone = false;
+    q->others = 0;
 }
 
 static int connect(struct sqlite_store *q, struct err *e)
@@ -1035,6 +1038,18 @@ static int schema_stamp(struct store *s, int64_t *ret, struct err *e)
     return 0;
 }
 
+/* The log is moved into the file, with two syncs each time, whenever it has grown by so many pages. Others
+ * that write would wait for a long move: only a sweep that is alone makes fewer of them. */
+static void move_log(struct sqlite_store *q, int64_t others)
+{
+    enum { PAGES = 1000, PAGES_ALONE = 4000 }; /* the first is SQLite's own choice */
+    bool alone = q->others == others;
+    if (alone != q->alone)
+        sqlite3_wal_autocheckpoint(q->db, alone ? PAGES_ALONE : PAGES);
+    q->alone = alone;
+    q->others = others;
+}
+
 /* Another number after any commit of another connection, and one that grows; commits of this one do not
  * count. There are no replicas, and nobody but a writer is kept waiting. */
 static int pressure(struct store *s, struct pressure *ret, struct err *e)
@@ -1048,6 +1063,7 @@ static int pressure(struct store *s, struct pressure *ret, struct err *e)
     *ret = (struct pressure){.one_writer = true,
                              .no_lag = "SQLite has no replicas",
                              .others = found.n_rows ? rows_at(&found, 0)->integer : -1};
+    move_log(q, ret->others);
     return 0;
 }
 

@@ -382,16 +382,20 @@ static int64_t rows_left(struct run *r)
 }
 
 /* Rows may have been locked by others, or moved before the cursor, meanwhile: one more look. The session of a
- * broken connection holds its rows until the server notices: then a few, after pauses that grow. */
-static void look_again(struct run *r)
+ * broken connection holds its rows until the server notices: then a few, after pauses that grow. Says whether
+ * nothing is left; that look was the last thing it did. */
+static bool look_again(struct run *r)
 {
     int most = r->lost ? LOOKS_AFTER_LOSS : 1;
-    for (int i = 0; i < most && !r->finished && !r->team->used_up && rows_left(r) > 0; i++) {
+    for (int i = 0; i < most && !r->finished && !r->team->used_up; i++) {
+        if (rows_left(r) == 0)
+            return true;
         if (r->lost)
             run_wait_for(r, i + 3);
         run_drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
         pass(r);
     }
+    return false;
 }
 
 /* What was skipped because others were at it may be gone by now: then there is nothing to be said of it. */
@@ -553,11 +557,11 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     if (begun && (looks_anyway || anything_due(&r))) {
         run_partitions(&r);
         pass(&r);
-        look_again(&r);
+        bool over = look_again(&r);
         forget_what_went(&r);
         say_used_up(&r);
         if (!r.finished && !team.used_up)
-            ret->left = rows_left(&r);
+            ret->left = over ? 0 : rows_left(&r);
     } else if (!r.finished && run_asked_to_stop(&r)) {
         run_stop(&r);
     }

@@ -335,6 +335,31 @@ static void a_connection_can_be_made_again(void **state)
     assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM t"), 3);
 }
 
+static int64_t pages_after_a_look(struct file *f)
+{
+    struct err e = ERR_INIT;
+    struct pressure said;
+    assert_int_equal(store_sqlite.pressure(f->store, &said, &e), 0);
+    return ask_number(f->sql, "PRAGMA wal_autocheckpoint");
+}
+
+/* Whoever writes beside a sweep would wait for a long move of the log. */
+static void the_log_is_moved_less_often_while_nobody_else_writes(void **state)
+{
+    struct file *f = *state;
+    struct file other = *f;
+    make_rows(f);
+    do_sql(f->sql, "PRAGMA journal_mode = WAL");
+    file_open_store(&other, false);
+    assert_int_equal(pages_after_a_look(f), 1000); /* nothing is known yet */
+    do_sql(f->sql, "DELETE FROM t WHERE id = 1");
+    assert_int_equal(pages_after_a_look(f), 4000);
+    do_sql(other.sql, "DELETE FROM t WHERE id = 2");
+    assert_int_equal(pages_after_a_look(f), 1000);
+    assert_int_equal(pages_after_a_look(f), 4000);
+    store_sqlite.close(other.store);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, file_setup, file_teardown)
@@ -353,6 +378,7 @@ int main(void)
         T(values_come_back_as_they_are),
         T(functions_say_what_is_wrong),
         T(a_connection_can_be_made_again),
+        T(the_log_is_moved_less_often_while_nobody_else_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
