@@ -47,13 +47,23 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)    # a background shell has it ignored, for our children too
 
 _folder = None
+ROOM = 4 << 30
+
+
+def _in_memory():
+    """Where files cost no disk, if it has room and $TMPDIR says nothing else: a crash of the machine is not what is tested."""
+    where = "/dev/shm"
+    if os.environ.get("TMPDIR") or not os.access(where, os.W_OK):
+        return None
+    found = os.statvfs(where)
+    return where if found.f_bavail * found.f_frsize >= ROOM and not found.f_flag & os.ST_NOEXEC else None
 
 
 def folder():
     """This process's temporary folder, readable by the server's user; removed at the end."""
     global _folder
     if _folder is None:
-        _folder = Path(tempfile.mkdtemp(prefix="lapse-"))
+        _folder = Path(tempfile.mkdtemp(prefix="lapse-", dir=_in_memory()))
         _folder.chmod(0o755)
         at_end(lambda: shutil.rmtree(_folder, ignore_errors=True))
     return _folder
