@@ -594,6 +594,19 @@ class _TapResult(unittest.TestResult):
         return "\n".join(frames + [f"{kind.__name__}: {value}"])
 
 
+def _each(tests):
+    for t in tests:
+        yield from _each(t) if isinstance(t, unittest.TestSuite) else (t,)
+
+
+def _piece(tests):
+    """All of them, or with LAPSE_TEST_PIECE=k/n every n-th: tests/run has long suites in pieces."""
+    if not os.environ.get("LAPSE_TEST_PIECE"):
+        return tests
+    k, n = map(int, os.environ["LAPSE_TEST_PIECE"].split("/"))
+    return unittest.TestSuite(list(_each(tests))[k::n])
+
+
 def main(arguments=None):
     """harness.py FILE [Class[.test]…]: runs the tests of one file and prints TAP."""
     file, *names = arguments if arguments is not None else sys.argv[1:]
@@ -609,6 +622,7 @@ def main(arguments=None):
     if os.environ.get("LAPSE_POOLED"):      # the same tests through pgbouncer
         import pooled
         tests = pooled.tests(tests, Path(file).stem.removeprefix("test_"))
+    tests = _piece(tests)
     result = _TapResult()
     try:
         tests.run(result)
