@@ -323,15 +323,17 @@ class Connections(Jobs):
                 self.assertEqual(self.went(r, LAST)["unknown"], 20 if in_doubt else 0)
 
     def end_sessions(self):
-        if self.on_mariadb:
-            theirs = "select id from information_schema.processlist where db = database() and id <> connection_id()"
-            for pid, in self.db.rows(theirs):
-                self.db.execute(f"kill {pid}")
-        else:
-            theirs = "select pid from pg_stat_activity where application_name = 'lapse' and datname = current_database()"
-            self.db.rows(f"select pg_terminate_backend(pid) from ({theirs}) s")
-        while self.db.rows(theirs):
-            time.sleep(0.005)
+        """On a connection of its own: once the first is ended, the program may come back or end, and the test go on."""
+        with contextlib.closing(type(self.db)(self.db.server, self.db.name)) as db:
+            theirs = self.per_engine(
+                mariadb="select id from information_schema.processlist where db = database() and id not in"
+                        f" (connection_id(), {self.db.connection.thread_id() if self.on_mariadb else 0})",
+                postgres="select pid from pg_stat_activity where application_name = 'lapse' and datname = current_database()")
+            ended = {pid for pid, in db.rows(theirs)}
+            for pid in ended:
+                db.rows(f"select pg_terminate_backend({pid})") if self.on_postgres else db.execute(f"kill {pid}")
+            while ended & {pid for pid, in db.rows(theirs)}:
+                time.sleep(0.005)
 
     def lose_commit(self, how, batch=10, code=1):
         lost = []
