@@ -167,7 +167,8 @@ static void fill_columns(struct arena *a, struct table *t, const struct rows *r,
 static const char indexes_sql[] =
     "SELECT i.indrelid, i.indexrelid, c.relname, i.indisunique, i.indisprimary, i.indpred IS NOT NULL,"
     "       pg_catalog.pg_get_expr(i.indpred, i.indrelid),"
-    "       CASE WHEN a.attcollation = i.indcollation[part.place::int - 1] THEN a.attname END, key.usable "
+    "       CASE WHEN a.attcollation = i.indcollation[part.place::int - 1] THEN a.attname END, key.usable,"
+    "       i.indcheckxmin "
     "FROM pg_catalog.pg_index i "
     "JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid "
     "JOIN pg_catalog.pg_am am ON am.oid = c.relam AND am.amname = 'btree' "
@@ -203,6 +204,7 @@ static void push_index(struct arena *a, struct table *t, const struct rows *r, s
         .primary = is_true(cell(r, row, 4)),
         .partial = is_true(cell(r, row, 5)),
         .predicate = keep(a, cell(r, row, 6)),
+        .not_for_all = is_true(cell(r, row, 9)),
     };
 }
 

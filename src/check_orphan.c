@@ -66,11 +66,7 @@ static void check_source_index(const struct survey *s)
 static bool is_referring(const struct plan *p)
 {
     struct join j = {p->source_join.parent, p->source_join.child, p->source_join.n};
-    for (size_t i = 0; i < p->source->n_fkeys_in; i++)
-        if (fkey_is_from(&p->source->fkeys_in[i], p->root.table) &&
-            fkey_protects_join(&p->source->fkeys_in[i], &j))
-            return true;
-    return false;
+    return join_is_enforced(&j, p->source, p->root.table);
 }
 
 static void check_later_source(const struct survey *s)

@@ -5,16 +5,6 @@
 
 /* --- foreign keys and joins -------------------------------------------------------------------- */
 
-static bool same_schema(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : !a && !b;
-}
-
-bool fkey_is_from(const struct fkey *k, const struct table *child)
-{
-    return strcmp(k->child_table, child->name) == 0 && same_schema(k->child_schema, child->schema);
-}
-
 static bool fkey_has_pair(const struct fkey *k, const char *child, const char *parent)
 {
     for (size_t i = 0; i < k->n; i++)
@@ -23,30 +13,13 @@ static bool fkey_has_pair(const struct fkey *k, const char *child, const char *p
     return false;
 }
 
-static bool join_has_pair(const struct join *j, const char *child, const char *parent)
-{
-    for (size_t i = 0; i < j->n; i++)
-        if (strcmp(j->child[i]->name, child) == 0 && strcmp(j->parent[i]->name, parent) == 0)
-            return true;
-    return false;
-}
-
-/* Fewer pairs of equal columns find more rows: the join covers the key when its pairs are among the key's,
- * and the other way round the key protects the join. */
+/* Fewer pairs of equal columns find more rows: the join covers the key when its pairs are among the key's. */
 bool join_covers_fkey(const struct join *j, const struct fkey *k)
 {
     for (size_t i = 0; i < j->n; i++)
         if (!fkey_has_pair(k, j->child[i]->name, j->parent[i]->name))
             return false;
     return j->n > 0;
-}
-
-bool fkey_protects_join(const struct fkey *k, const struct join *j)
-{
-    for (size_t i = 0; i < k->n; i++)
-        if (!join_has_pair(j, k->child_columns[i], k->parent_columns[i]))
-            return false;
-    return k->n > 0;
 }
 
 /* --- which entry of the contract a join comes from ---------------------------------------------- */

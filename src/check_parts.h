@@ -34,11 +34,8 @@ struct survey {
 };
 struct survey survey_of(const struct plan *p, struct findings *findings);
 
-bool fkey_is_from(const struct fkey *k, const struct table *child);
 /* Every row the foreign key finds, the join finds too: what is done to the join's rows is done to all. */
 bool join_covers_fkey(const struct join *j, const struct fkey *k);
-/* Every row the join finds, the foreign key watches. */
-bool fkey_protects_join(const struct fkey *k, const struct join *j);
 
 /* A name as SQL wants it: in the engine's quotes unless it is plain, in lower case and not a word of the
  * language. */

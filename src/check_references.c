@@ -36,19 +36,9 @@ static void check_collations(const struct survey *s, const struct reference *r)
     }
 }
 
-static bool is_protected(const struct reference *r)
-{
-    const struct table *parent = r->parent->node->table;
-    for (size_t i = 0; i < parent->n_fkeys_in; i++)
-        if (fkey_is_from(&parent->fkeys_in[i], r->child) &&
-            fkey_protects_join(&parent->fkeys_in[i], &r->join))
-            return true;
-    return false;
-}
-
 static void check_protection(const struct survey *s, const struct reference *r)
 {
-    if (is_protected(r))
+    if (join_is_enforced(&r->join, r->parent->node->table, r->child))
         return;
     findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, r->at,
                  "add a foreign key if such rows may be inserted while their parent is due",

@@ -430,20 +430,24 @@ static void postgres_in_set_by_index(struct stmt *s, const char *alias, const st
 }
 
 /* Before version 17 ANY of a thousand keys is a thousand descents into the index, also where the keys follow
- * each other, as numbers do that were handed out in the order of time. */
-static void postgres_delete_by_runs(struct stmt *s, const struct table *t, const struct column *c, int set,
-                                    size_t at)
+ * each other, as numbers do that were handed out in the order of time.
+ *
+ * A row that another transaction changed meanwhile is judged anew beside the one run that it was found by:
+ * one that moved to another run stays. Where no foreign key forbids that, it must be asked for afterwards. */
+static void postgres_runs(struct stmt *s, int set, size_t at)
 {
-    add(s, "DELETE FROM ");
-    sql_table(s, &dialect_postgres, t);
-    add(s, " AS this USING unnest(");
+    add(s, "unnest(");
     postgres_placeholder(s, sql_bind_runs(s, set, at, ROWS_FIRSTS, "bigint"));
     add(s, ", ");
     postgres_placeholder(s, sql_bind_runs(s, set, at, ROWS_LASTS, "bigint"));
-    add(s, ") AS lapse_run(first, last) WHERE ");
-    sql_column(s, &dialect_postgres, "this", c);
+    add(s, ") AS lapse_run(first, last)");
+}
+
+static void postgres_runs_have(struct stmt *s, const char *alias, const struct column *c)
+{
+    sql_column(s, &dialect_postgres, alias, c);
     add(s, " >= lapse_run.first AND ");
-    sql_column(s, &dialect_postgres, "this", c);
+    sql_column(s, &dialect_postgres, alias, c);
     add(s, " <= lapse_run.last");
 }
 
@@ -537,7 +541,7 @@ const struct dialect dialect_postgres = {
     .of_row = postgres_of_row,
     .each_row = postgres_each_row,
     .in_set_by_index = postgres_in_set_by_index,
-    .delete_by_runs = postgres_delete_by_runs,
+    .runs = {postgres_runs, postgres_runs_have},
     .place = {last_in, block_of, blocks},
     .each_row_end = " OFFSET 0) AS lapse_found",
     .text_cast = "text",

@@ -52,7 +52,8 @@ struct index {
     bool partial;
     const char *predicate; /* partial: its text, or NULL */
     bool primary;
-    bool descends; /* some of it, so that it serves no order of the others (MariaDB) */
+    bool not_for_all; /* transactions that began before it was made may not use it (PostgreSQL) */
+    bool descends;    /* some of it, so that it serves no order of the others (MariaDB) */
 };
 
 enum on_delete {

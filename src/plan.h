@@ -206,6 +206,9 @@ void plan_free(struct plan *p);
 void plan_free_p(struct plan **p);
 /* Whether the policy deletes rows of this table. */
 bool plan_loses(const struct plan *p, const struct table *t);
+/* A foreign key of this table; one that watches every row of the child that the join finds. */
+bool fkey_is_from(const struct fkey *k, const struct table *child);
+bool join_is_enforced(const struct join *j, const struct table *parent, const struct table *child);
 /* What metrics, logs and the history call the table of a slot (see policy_dependents). */
 const char *plan_label(const struct plan *p, size_t slot, struct arena *a);
 /* The tables that must be inspected before plan_make: the policy's own and every one it refers to. Adds to

@@ -174,7 +174,8 @@ static bool serves_unweighed(const struct index *x, const struct column *c, cons
 bool sql_may_go_by_runs(const struct dialect *d, const struct table *t, const struct sql_by *b)
 {
     const struct index *x = sql_index_by(t, b);
-    return d->delete_by_runs && b->n == 1 && list_says_it(b) && has_one_index(t) && x && !x->partial;
+    return d->runs.list && b->n == 1 && list_says_it(b) && has_one_index(t) && x && !x->partial &&
+           !x->not_for_all;
 }
 
 /* A table whose rows are locked or changed, found by a set of keys. */

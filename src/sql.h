@@ -115,9 +115,12 @@ struct dialect {
      * NULL: never. */
     bool (*delete_by)(struct stmt *s, const struct table *t, const struct column *c, int set, size_t at,
                       const struct column *type);
-    /* The whole DELETE of the rows whose column lies in one of the runs that a set's numbers make up, each of
-     * which is looked up once. NULL: it would not be cheaper. */
-    void (*delete_by_runs)(struct stmt *s, const struct table *t, const struct column *c, int set, size_t at);
+    /* The runs that a set's numbers make up, as a table that another is joined to; and "the column lies in
+     * one of them". Each is looked up once, where each of many keys would be. NULL: that is no cheaper. */
+    struct {
+        void (*list)(struct stmt *s, int set, size_t at);
+        void (*has)(struct stmt *s, const char *alias, const struct column *c);
+    } runs;
     bool picks_by_read; /* a locking read locks what it looks at: keys are read first, then locked */
     bool deletes_alias; /* DELETE this FROM t AS this */
     bool returning;     /* DELETE … RETURNING */
@@ -262,6 +265,9 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
 bool sql_delete_kids_by_runs(struct stmt *s, const struct dialect *d, const struct node *parent,
                              const struct node *n);
 bool sql_delete_set_by_runs(struct stmt *s, const struct dialect *d, const struct node *n);
+/* What is there of the kids that such a statement should have deleted: a row each. */
+void sql_kids_left_by_runs(struct stmt *s, const struct dialect *d, const struct node *parent,
+                           const struct node *n);
 /* The keys of those of the set to which no row of the table refers any more by a way down; and of such keys,
  * in the set `frontier`, the rows. */
 void sql_leaves(struct stmt *s, const struct dialect *d, const struct node *n);

@@ -361,13 +361,24 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
     delete_from(s, d, n->table, &b, false);
 }
 
+static void by_runs(struct stmt *s, const struct dialect *d, const struct table *t, const struct sql_by *b,
+                    const char *verb, const char *joined)
+{
+    stmt_clear(s);
+    sql_add(s, verb);
+    sql_from_table(s, d, t, THIS);
+    sql_add(s, joined);
+    d->runs.list(s, b->set, b->at[0]);
+    sql_add(s, " WHERE ");
+    d->runs.has(s, THIS, b->columns[0]);
+}
+
 static bool delete_by_runs(struct stmt *s, const struct dialect *d, const struct table *t,
                            const struct sql_by *b)
 {
-    stmt_clear(s);
     if (!sql_may_go_by_runs(d, t, b))
         return false;
-    d->delete_by_runs(s, t, b->columns[0], b->set, b->at[0]);
+    by_runs(s, d, t, b, "DELETE", " USING ");
     return true;
 }
 
@@ -382,6 +393,15 @@ bool sql_delete_set_by_runs(struct stmt *s, const struct dialect *d, const struc
 {
     AUTO(sql_by_release) struct sql_by b = sql_by_key(n);
     return delete_by_runs(s, d, n->table, &b);
+}
+
+/* Without a LIMIT: where one row would do, a planner expects to meet it soon, and reads the table as it
+ * comes. */
+void sql_kids_left_by_runs(struct stmt *s, const struct dialect *d, const struct node *parent,
+                           const struct node *n)
+{
+    AUTO(sql_by_release) struct sql_by b = sql_by_reference(&n->join, parent, parent->set);
+    by_runs(s, d, n->table, &b, "SELECT 1", ", ");
 }
 
 void sql_leaves(struct stmt *s, const struct dialect *d, const struct node *n)

@@ -55,11 +55,12 @@ struct sql_store {
     const struct engine *engine;
     struct keyset *sets;
     size_t n_sets;
-    bool writing;              /* a transaction that writes is open */
-    bool repeatable;           /* … of which whatever might get lost would be found and done again */
-    bool looking;              /* one for probes is */
-    const struct plan *walked; /* by place: of which … */
-    double due_per_block;      /* … this was seen last */
+    bool writing;                    /* a transaction that writes is open */
+    bool repeatable;                 /* … of which whatever might get lost would be found and done again */
+    bool looking;                    /* one for probes is */
+    const struct plan *walked;       /* by place: of which … */
+    double due_per_block;            /* … this was seen last */
+    const struct plan *slow_by_runs; /* of which a statement by runs took too long; NULL: none did */
     struct {
         const struct node *node; /* NULL: none */
         char *root;              /* the row that owns them */

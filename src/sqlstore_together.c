@@ -15,7 +15,7 @@ bool sqlstore_goes_together(const struct sql_store *s, const struct node *n)
     return s->engine->execute_all && !n->n_grow && !n->n_detach;
 }
 
-/* One per kid, then the node's own. */
+/* A DELETE per kid, then the node's own; then, by runs, a question per kid that no foreign key watches. */
 struct batch {
     struct stmt *list;
     size_t n;
@@ -41,7 +41,12 @@ static bool write_by_runs(struct sql_store *s, const struct node *n, struct batc
         if (!sql_delete_kids_by_runs(&b->list[i], d, n, &n->kids[i]) || !few_runs(s, &b->list[i]))
             return false;
     struct stmt *own = &b->list[n->n_kids];
-    return !n->table->delete_hooks && sql_delete_set_by_runs(own, d, n) && few_runs(s, own);
+    if (n->table->delete_hooks || !sql_delete_set_by_runs(own, d, n) || !few_runs(s, own))
+        return false;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (!join_is_enforced(&n->kids[i].join, n->table, n->kids[i].table))
+            sql_kids_left_by_runs(&b->list[b->n++], d, n, &n->kids[i]);
+    return true;
 }
 
 static void write_by_keys(struct sql_store *s, const struct plan *p, const struct node *n, struct batch *b)
@@ -51,18 +56,36 @@ static void write_by_keys(struct sql_store *s, const struct plan *p, const struc
     sql_delete_set(&b->list[n->n_kids], s->engine->dialect, n);
 }
 
+/* Whatever makes it slow by runs (an index that is not there any more) is not met twice. */
+static int run_batch(struct sql_store *s, const struct plan *p, const struct batch *b, bool by_runs,
+                     int64_t *ret_rows, struct err *e)
+{
+    struct err why = ERR_INIT;
+    if (s->engine->execute_all(s, b->list, b->n, by_runs, ret_rows, &why) == 0)
+        return 0;
+    if (by_runs && why.kind == ERR_TIMEOUT)
+        s->slow_by_runs = p;
+    if (e)
+        *e = why;
+    return -1;
+}
+
 int sqlstore_erase_together(struct sql_store *s, const struct plan *p, const struct node *n,
                             struct slice *ret, struct err *e)
 {
-    AUTO(batch_release) struct batch b = {.n = n->n_kids + 1};
-    AUTO(mem_free_p) int64_t *gone = mem_alloc(b.n * sizeof(*gone));
-    b.list = mem_alloc(b.n * sizeof(*b.list));
-    bool by_runs = write_by_runs(s, n, &b);
+    size_t n_deletes = n->n_kids + 1, most = n_deletes + n->n_kids;
+    AUTO(batch_release) struct batch b = {.n = n_deletes};
+    AUTO(mem_free_p) int64_t *rows = mem_alloc(most * sizeof(*rows));
+    b.list = mem_alloc(most * sizeof(*b.list));
+    bool by_runs = s->slow_by_runs != p && write_by_runs(s, n, &b);
     if (!by_runs)
         write_by_keys(s, p, n, &b);
-    if (s->engine->execute_all(s, b.list, b.n, by_runs, gone, e) < 0)
+    if (run_batch(s, p, &b, by_runs, rows, e) < 0)
         return -1;
+    for (size_t i = n_deletes; i < b.n; i++)
+        if (rows[i])
+            return sqlstore_changed_meanwhile(e, n->table);
     for (size_t i = 0; i < n->n_kids; i++)
-        ret->gone[n->kids[i].slot] += gone[i];
-    return sqlstore_count_gone(s, n, false, gone[n->n_kids], ret, e);
+        ret->gone[n->kids[i].slot] += rows[i];
+    return sqlstore_count_gone(s, n, false, rows[n->n_kids], ret, e);
 }

@@ -195,7 +195,7 @@ static size_t join_runs(int64_t *first, int64_t *last, size_t n)
 
 const struct runs *rows_runs(struct rows *r, size_t column)
 {
-    enum { LEAST = 4, SHARE = 4, MOST = 250 }; /* more than that, and a planner may take a wrong turn */
+    enum { LEAST = 4, SHARE = 4, MOST = 125 }; /* each of them is believed to be a ninth of the table */
     size_t n = 0;
     if (r->runs && r->runs->column == column)
         return r->runs->n ? r->runs : NULL;

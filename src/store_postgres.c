@@ -73,7 +73,9 @@ static void wait_for_answer(struct postgres *p)
 {
     int64_t cancelled_us = 0, since_us = when_monotonic_us();
     while (PQisBusy(p->conn)) {
-        struct pollfd fd = {PQsocket(p->conn), POLLIN, 0};
+        bool more =
+            PQflush(p->conn) > 0; /* of what is sent together: the server may be too busy to read it */
+        struct pollfd fd = {PQsocket(p->conn), (short)(more ? POLLIN | POLLOUT : POLLIN), 0};
         int ready = poll(&fd, 1, LOOK_MS);
         if (ready > 0 && !PQconsumeInput(p->conn))
             return;
@@ -459,17 +461,19 @@ static int take_answer(struct postgres *p, int64_t *ret, struct err *e)
     return result;
 }
 
-/* The rest of the answers, which nobody needs, up to the last; a connection that is lost has none. */
+/* The rest of the answers, which nobody needs, up to the last, behind which there are two NULLs; a connection
+ * that is lost has none. */
 static void end_pipeline(struct postgres *p)
 {
-    bool over = false;
-    while (!over && PQstatus(p->conn) == CONNECTION_OK) {
+    for (int nulls = 0; nulls < 2 && PQstatus(p->conn) == CONNECTION_OK;) {
         wait_for_answer(p);
         PGresult *r = PQgetResult(p->conn);
-        over = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+        bool over = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+        nulls = over ? 2 : r ? 0 : nulls + 1;
         PQclear(r);
     }
     PQexitPipelineMode(p->conn);
+    PQsetnonblocking(p->conn, 0);
 }
 
 /* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
@@ -485,7 +489,8 @@ static int postgres_execute_all(struct sql_store *s, const struct stmt *list, si
     int64_t patience_us = p->patience_us;
     if (may_ask(p, e) < 0)
         return -1;
-    bool sent = PQenterPipelineMode(p->conn) && (!by_index || send_words(p, BY_INDEX));
+    bool sent = PQsetnonblocking(p->conn, 1) == 0 && PQenterPipelineMode(p->conn) &&
+                (!by_index || send_words(p, BY_INDEX));
     for (size_t i = 0; i < n; i++)
         sent = sent && send_one(p, &list[i]);
     sent = sent && (!by_index || send_words(p, BY_INDEX_END)) && PQpipelineSync(p->conn);
@@ -497,6 +502,8 @@ static int postgres_execute_all(struct sql_store *s, const struct stmt *list, si
     int result = by_index ? take_answer(p, NULL, e) : 0;
     for (size_t i = 0; i < n && result == 0; i++)
         result = take_answer(p, &ret_affected[i], e);
+    if (by_index && result == 0)
+        result = take_answer(p, NULL, e);
     end_pipeline(p);
     p->patience_us = patience_us;
     return result;
@@ -919,6 +926,7 @@ static int postgres_reconnect(struct store *s, struct err *e)
     p->marked = p->gave_up = false;
     p->stamp_ends_us = p->since_us = 0;
     PQreset(p->conn);
+    PQsetnonblocking(p->conn, 0); /* it may have gone while statements were being sent together */
     return look_at_server(p, e);
 }
 

@@ -3,6 +3,7 @@
 Each case is run once for every statement from the first look at the data to the last one of the sweep. What holds
 afterwards, wherever the other session came in: a row is there with all it owns, or gone with all of it; what was
 saved in time survives; and the sweep itself does not fail."""
+from daemon import eventually
 from harness import *
 from proxy import *
 
@@ -377,3 +378,40 @@ class Subtree(Case):
         def check(other, ids, where):
             self.assertEqual(ids, [1, 3, 11, 31, 111, 1111], where)
         self.each(("commit",), check, early=("begin", "update node set state = 'live' where id = 111"))
+
+@every_server
+class Neighbours(Case):
+    """Keys that follow each other are looked up as stretches: 1 to 9, 11 to 19, … A row that moves from one stretch to another while
+    the sweep waits for it belongs to a doomed row before and after."""
+
+    def setUp(self):
+        super().setUp()
+        self.given("""
+            create table job (id integer primary key, state text not null, at_ms bigint);
+            create table part (id integer primary key, job_id integer);
+            create index on job(state, at_ms); create index on part(job_id)""")
+        numbers = self.series(100)
+        self.given(f"insert into job select n, case n % 10 when 0 then 'running' else 'done' end, 0 from ({numbers}) s;"
+                   f"insert into part select n, n from ({numbers}) s")
+
+    def moved(self, ends, to, left):
+        with Session(self.db) as other:
+            other.do("begin", f"update part set job_id = {to} where id = 15")
+            p = Lapse.start(self.db, contract(owned="with: [part(job_id)]"), "sweep", "--now", NOW)
+            eventually(self.per_engine(
+                postgres=lambda: self.db.rows("select 1 from pg_locks where not granted"),
+                mariadb=lambda: "LOCK WAIT" in self.db.rows("show engine innodb status")[0][2]))
+            other.do(ends)
+        r = p.wait()
+        self.assertEqual(r.code, 0, r)
+        self.left("job", *range(10, 101, 10))
+        self.left("part", *range(10, 101, 10), *left)
+
+    def test_to_another_that_goes(self):
+        self.moved("commit", 35, [])
+
+    def test_to_one_that_stays(self):
+        self.moved("commit", 40, [15])
+
+    def test_and_back(self):
+        self.moved("rollback", 40, [])
