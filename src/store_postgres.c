@@ -624,9 +624,10 @@ static int postgres_sync(struct store *s, struct err *e)
  * in doubt. */
 static int choose_sync(struct postgres *p, struct err *e)
 {
+    static const int64_t lasts_us = 250 * US_PER_MS;
     int64_t now = when_monotonic_us();
     p->repeatable = p->sql.repeatable;
-    p->lax = p->can_sync && p->repeatable && p->since_us && now - p->since_us >= LAX_MOST_US;
+    p->lax = p->can_sync && p->repeatable && p->since_us && now - p->since_us >= lasts_us;
     return p->lax && now - p->synced_us >= LAX_MOST_US ? flush_log(p, e) : 0;
 }
 
