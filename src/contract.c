@@ -787,7 +787,7 @@ static const struct key_doc keys[] = {
     {"policy.pace", "target", "duration", "50ms",
      "How long a transaction should take. Batches begin small; one that takes longer makes the next ones smaller, and "
      "they grow back, never beyond batch. Locks and conflicts make them smaller, too. Unless it is given, it is 20ms "
-     "while others write, 5ms where commits need not wait for the disk one by one (PostgreSQL), and 4ms where only one can "
+     "while others write, 5ms where commits need not wait for the disk one by one (PostgreSQL), and 1ms where only one can "
      "write at a time (SQLite). Of no use with batch: null.",
      .read = read_time, FIELD(pace, target)},
     {"policy.pace", "rows_per_second", "number", "",

@@ -31,7 +31,7 @@ static const int64_t LOOK_EVERY_US = 200 * US_PER_MS, LAG_STEP_US = 500 * US_PER
  * share the machine and its disk with it. Where each commit is a sync of the disk, many short transactions
  * would hold them up more than fewer long ones. */
 static const int64_t BESIDE_TARGET_US = 20 * US_PER_MS, BESIDE_LAX_TARGET_US = 5 * US_PER_MS,
-                     ONE_WRITER_TARGET_US = 4 * US_PER_MS;
+                     ONE_WRITER_TARGET_US = 1 * US_PER_MS;
 static const double BESIDE_DUTY = 0.3, ONE_WRITER_DUTY = 0.1, ONE_WRITER_LONG_DUTY = 0.2;
 static const double SNAPSHOT_DUTY = 0.5, LAG_DUTY = 0.1, FLOW_DUTY = 0.5, FLOW_MUCH_DUTY = 0.1;
 /* What others must write in a second to be heeded. Where one keeps all others out, whoever gets through at
