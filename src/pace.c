@@ -42,8 +42,6 @@ static const double OTHERS_MEMORY_US = 1e6;
  * whoever waits, and so it is seen; without one nobody might ever be. */
 static const int64_t PROBE_EVERY_US = 2500 * US_PER_MS, PROBE_FIRST_US = 300 * US_PER_MS,
                      PROBE_US = 110 * US_PER_MS;
-/* Until the second look, which comes soon, nothing is known of them: they are taken to be there. */
-static const int64_t SECOND_LOOK_US = 50 * US_PER_MS;
 static const double FLOW_SOME = 0.01, FLOW_MUCH = 0.1, FLOW_STOP = 0.5; /* shares of the time */
 static const double SLOWER = 3; /* times longer than usual: others need the machine */
 
@@ -121,14 +119,9 @@ void pacer_init(struct pacer *p, const struct policy *policy, int64_t now_us)
 /* --- how many rows ---------------------------------------------------------------------------------------
  */
 
-static bool is_new(const struct pacer *p)
-{
-    return p->has_heard && !p->has_compared && !p->deaf && p->heard.one_writer;
-}
-
 static bool beside(const struct pacer *p)
 {
-    return (p->beside || is_new(p)) && !p->own_duty;
+    return p->beside && !p->own_duty;
 }
 
 /* Short, but not so short that most of it were the ways to a server that is far away. */
@@ -364,8 +357,7 @@ void pacer_batch(struct pacer *p, const struct pace_batch *b, int64_t now_us)
 bool pacer_wants_look(const struct pacer *p, int64_t now_us)
 {
     int64_t rest = p->look_took_us > INT64_MAX / LOOK_SHARE ? INT64_MAX : p->look_took_us * LOOK_SHARE;
-    int64_t every = is_new(p) ? SECOND_LOOK_US : LOOK_EVERY_US;
-    rest = rest > every ? rest : every;
+    rest = rest > LOOK_EVERY_US ? rest : LOOK_EVERY_US;
     return !p->looked || now_us - p->looked_us >= rest || now_us < p->looked_us;
 }
 
@@ -380,8 +372,7 @@ static void hear_others(struct pacer *p, const struct pressure *said, int64_t us
 {
     double weight = (double)us / ((double)us + OTHERS_MEMORY_US);
     p->others += weight * (growth(p->heard.others, said->others, us) * 1e6 - p->others);
-    bool was = p->beside || is_new(p);
-    p->has_compared = true;
+    bool was = p->beside;
     p->heard.one_writer = said->one_writer;
     if (said->one_writer && said->others > p->heard.others && p->heard.others >= 0 &&
         p->others < ONE_WRITER_ON)

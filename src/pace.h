@@ -68,7 +68,7 @@ struct pacer {
     bool passed;       /* … and the next one was let through to see */
 
     struct pressure heard;
-    bool has_heard, has_compared, deaf; /* once; twice; not the last time */
+    bool has_heard, deaf;
     char deaf_why[PRESSURE_TEXT];
     int64_t looked_us, look_took_us;
     bool looked;

@@ -523,8 +523,10 @@ int sqlstore_erase(struct sql_store *s, const struct plan *p, const struct node 
 {
     if (!s->sets[n->set].rows.n_rows)
         return 0;
-    if (sqlstore_goes_together(s, n))
-        return sqlstore_erase_together(s, p, n, ret, e);
+    bool done;
+    int result = sqlstore_erase_by_runs(s, p, n, ret, &done, e);
+    if (result < 0 || done)
+        return result;
     for (size_t i = 0; i < n->n_kids; i++) {
         const struct node *kid = &n->kids[i];
         int r = kid->set < 0 ? delete_leaf(s, p, n, kid, ret, e) : sqlstore_erase(s, p, kid, ret, e);

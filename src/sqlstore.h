@@ -19,10 +19,10 @@ struct engine {
      * is the engine's own, text the database's words. Set parameters refer to store->sets. */
     int (*query)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     int (*execute)(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e);
-    /* Several in this order, on one way to the server: what each changed. The first that fails is the last.
-     * by_index: each finds its rows by an index, which is to be used. NULL: it would be no faster. */
-    int (*execute_all)(struct sql_store *s, const struct stmt *list, size_t n, bool by_index,
-                       int64_t *ret_affected, struct err *e);
+    /* Several in this order, each of which finds its rows by an index that is to be used: what each changed,
+     * or how many rows it gave. NULL: there is nothing to be gained by that. */
+    int (*execute_by_index)(struct sql_store *s, const struct stmt *list, size_t n, int64_t *ret_affected,
+                            struct err *e);
     /* Runs a statement once for every row of a set, whose values are its set parameters: all that it gives
      * (ret may be NULL) until there are `most` rows, and what each run changed. The set need not be loaded.
      * NULL: each would cost a way to the server, and statements about whole sets are faster. */

@@ -36,11 +36,10 @@ int sqlstore_count_gone(struct sql_store *s, const struct node *n, bool tree, in
 int sqlstore_kept_by_hooks(struct err *e, int64_t left, const struct table *t, const char *what);
 int sqlstore_changed_meanwhile(struct err *e, const struct table *t);
 
-/* sqlstore_together.c: whether the rows of a node's set and what they own may go by statements that travel
- * together; and how. */
-bool sqlstore_goes_together(const struct sql_store *s, const struct node *n);
-int sqlstore_erase_together(struct sql_store *s, const struct plan *p, const struct node *n,
-                            struct slice *ret, struct err *e);
+/* sqlstore_runs.c: deletes the rows of a node's set and what they own, if that is possible and worth while by
+ * the runs of their keys; ret_done: it was. */
+int sqlstore_erase_by_runs(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
+                           bool *ret_done, struct err *e);
 
 /* sqlstore_split.c: leaves in set 0 the roots that may go in this slice, and tells which do not; where one is
  * to be gone ahead of, does so, and leaves none. */

@@ -73,9 +73,7 @@ static void wait_for_answer(struct postgres *p)
 {
     int64_t cancelled_us = 0, since_us = when_monotonic_us();
     while (PQisBusy(p->conn)) {
-        bool more =
-            PQflush(p->conn) > 0; /* of what is sent together: the server may be too busy to read it */
-        struct pollfd fd = {PQsocket(p->conn), (short)(more ? POLLIN | POLLOUT : POLLIN), 0};
+        struct pollfd fd = {PQsocket(p->conn), POLLIN, 0};
         int ready = poll(&fd, 1, LOOK_MS);
         if (ready > 0 && !PQconsumeInput(p->conn))
             return;
@@ -434,79 +432,18 @@ static int postgres_execute(struct sql_store *s, const struct stmt *st, int64_t 
     return 0;
 }
 
-/* --- statements that travel together ------------------------------------------------------------- */
-
-static bool send_one(struct postgres *p, const struct stmt *st)
-{
-    AUTO(bound_release) struct bound b = {0};
-    bind_params(&p->sql, st, &b);
-    return PQsendQueryParams(p->conn, text_str(&st->sql), (int)b.n, NULL, b.values, NULL, NULL, 0);
-}
-
-static bool send_words(struct postgres *p, const char *sql)
-{
-    return PQsendQueryParams(p->conn, sql, 0, NULL, NULL, NULL, NULL, 0);
-}
-
-/* The answer to one of them; those behind an error have none. ret may be NULL. */
-static int take_answer(struct postgres *p, int64_t *ret, struct err *e)
-{
-    wait_for_answer(p);
-    AUTO(result_clear_p) PGresult *r = PQgetResult(p->conn);
-    bool good = succeeded(r);
-    int result = good ? 0 : fail(p, r, e);
-    if (good && ret)
-        *ret = strtoll(PQcmdTuples(r), NULL, 10);
-    PQclear(r ? last_answer(p, true) : NULL); /* what ends it */
-    return result;
-}
-
-/* The rest of the answers, which nobody needs, up to the last, behind which there are two NULLs; a connection
- * that is lost has none. */
-static void end_pipeline(struct postgres *p)
-{
-    for (int nulls = 0; nulls < 2 && PQstatus(p->conn) == CONNECTION_OK;) {
-        wait_for_answer(p);
-        PGresult *r = PQgetResult(p->conn);
-        bool over = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
-        nulls = over ? 2 : r ? 0 : nulls + 1;
-        PQclear(r);
-    }
-    PQexitPipelineMode(p->conn);
-    PQsetnonblocking(p->conn, 0);
-}
-
 /* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
  * these statements: others, a trigger's among them, may have no index. */
-#define BY_INDEX     "SET LOCAL enable_seqscan = off"
-#define BY_INDEX_END "SET LOCAL enable_seqscan TO DEFAULT"
-
-/* The server answers when it has come to the end: the patience for one is not enough for all. */
-static int postgres_execute_all(struct sql_store *s, const struct stmt *list, size_t n, bool by_index,
-                                int64_t *ret_affected, struct err *e)
+static int postgres_execute_by_index(struct sql_store *s, const struct stmt *list, size_t n,
+                                     int64_t *ret_affected, struct err *e)
 {
     struct postgres *p = of_sql(s);
-    int64_t patience_us = p->patience_us;
-    if (may_ask(p, e) < 0)
+    if (command(p, "SET LOCAL enable_seqscan = off", e) < 0)
         return -1;
-    bool sent = PQsetnonblocking(p->conn, 1) == 0 && PQenterPipelineMode(p->conn) &&
-                (!by_index || send_words(p, BY_INDEX));
     for (size_t i = 0; i < n; i++)
-        sent = sent && send_one(p, &list[i]);
-    sent = sent && (!by_index || send_words(p, BY_INDEX_END)) && PQpipelineSync(p->conn);
-    if (!sent) {
-        give_up(p); /* half of it may be there */
-        return fail_lost(p, e);
-    }
-    p->patience_us *= (int64_t)n;
-    int result = by_index ? take_answer(p, NULL, e) : 0;
-    for (size_t i = 0; i < n && result == 0; i++)
-        result = take_answer(p, &ret_affected[i], e);
-    if (by_index && result == 0)
-        result = take_answer(p, NULL, e);
-    end_pipeline(p);
-    p->patience_us = patience_us;
-    return result;
+        if (postgres_execute(s, &list[i], &ret_affected[i], e) < 0)
+            return -1;
+    return command(p, "SET LOCAL enable_seqscan TO DEFAULT", e);
 }
 
 /* Sets travel with each statement as arrays. */
@@ -743,7 +680,7 @@ static const struct engine engine_postgres = {
     .dialect = &dialect_postgres,
     .query = postgres_query,
     .execute = postgres_execute,
-    .execute_all = postgres_execute_all,
+    .execute_by_index = postgres_execute_by_index,
     .load_set = postgres_load_set,
     .begin_read = postgres_begin_read,
     .begin_write = postgres_begin_write,
@@ -927,7 +864,6 @@ static int postgres_reconnect(struct store *s, struct err *e)
     p->marked = p->gave_up = false;
     p->stamp_ends_us = p->since_us = 0;
     PQreset(p->conn);
-    PQsetnonblocking(p->conn, 0); /* it may have gone while statements were being sent together */
     return look_at_server(p, e);
 }
 

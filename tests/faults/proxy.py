@@ -1,7 +1,7 @@
 """A proxy between the program and its server that can stop before any statement, and lose any answer.
 
 It reads the protocol of PostgreSQL and of MariaDB only as far as it must: a statement is a Query, or everything up to
-a Sync or to the next statement that travels with it, which waits until this one is done; a command that has text. Before it passes one on it asks its `before` function, which may let another session act, and which answers what to do:
+a Sync; a command that has text. Before it passes one on it asks its `before` function, which may let another session act, and which answers what to do:
 
     PASS    the statement goes on to the server (also None)
     CUT     both connections are closed, the server never sees the statement
@@ -178,48 +178,19 @@ class _Link:
 
 
 class _PostgresLink(_Link):
-    FLUSH = b"H\0\0\0\4"
-    DONE = (b"C", b"E", b"I")      # what the answer to one of several statements ends with
-
-    def __init__(self, *given):
-        super().__init__(*given)
-        self.several = self.failed = False
-        self.answered = threading.Event()
-
-    def _one_of_several(self, sql, messages):
-        """The server would answer all of them at the end: it is to answer this one before the next comes. What stands behind
-        one that failed it passes over."""
-        if self.failed:
-            return self.server.sendall(messages)
-        self.several = True
-        self.answered.clear()
-        self._statement(sql, messages + self.FLUSH)
-        if not self.answered.wait(60):
-            raise EOFError
-
-    def _last_of_several(self, sql, messages):
-        failed, self.several, self.failed = self.failed, False, False
-        if failed:
-            self.server.sendall(messages)
-        else:
-            self._statement(sql, messages)
-
     def _read_client(self):
         head = _exactly(self.client, 4)
         self.server.sendall(head + _exactly(self.client, struct.unpack("!I", head)[0] - 4))
         waiting, sql = b"", None
         while True:
             kind, message = self._message(self.client)
-            if kind == b"P" and sql is not None:
-                self._one_of_several(sql, waiting)
-                waiting, sql = b"", None
             waiting += message
             if kind == b"Q":
                 sql = message[5:-1].decode(errors="replace")
             elif kind == b"P":
                 sql = message[5:].split(b"\0")[1].decode(errors="replace")
             if kind in (b"Q", b"S") and sql is not None:
-                self._last_of_several(sql, waiting)
+                self._statement(sql, waiting)
                 waiting, sql = b"", None
             elif kind in (b"p", b"X"):      # a password, the end
                 self.server.sendall(waiting)
@@ -230,11 +201,8 @@ class _PostgresLink(_Link):
             kind, message = self._message(self.server)
             if not self.mute:
                 self.client.sendall(message)
-            elif kind == b"Z" or self.several and kind in self.DONE:
+            elif kind == b"Z":
                 break
-            if self.several and kind in self.DONE:
-                self.failed = kind == b"E"
-                self.answered.set()
 
     @staticmethod
     def _message(s):

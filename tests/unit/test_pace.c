@@ -282,8 +282,6 @@ static void now_and_then_it_lets_in_who_waits_for_its_lock(void **state)
     struct pressure said = calm;
     said.one_writer = true;
     hear(&g, said);
-    g.now += 50 * MS;
-    hear(&g, said); /* nobody so far */
     int64_t busy = 0, rest = 0;
     int pauses = 0;
     while (busy < 20 * (int64_t)S) {
@@ -300,32 +298,6 @@ static void now_and_then_it_lets_in_who_waits_for_its_lock(void **state)
     hear(&g, said);
     go(&g, INT64_MAX);
     reason_is(&g, "writers");
-}
-
-/* A sweep that is over before the second look hurts nobody either. */
-static void where_one_writes_at_a_time_it_begins_as_if_others_did(void **state)
-{
-    (void)state;
-    for (int others = 0; others < 2; others++) {
-        PLAY(1000, .row_us = 10);
-        struct pressure said = calm;
-        said.one_writer = true;
-        hear(&g, said);
-        int64_t begun = g.now, busy = 0;
-        while (!pacer_wants_look(&g.p, g.now)) {
-            int64_t us = go(&g, INT64_MAX);
-            assert_true(us <= 5 * (int64_t)MS);
-            busy += us;
-            wait_us(&g);
-        }
-        assert_in_range(g.now - begun, 50 * MS, 110 * MS);
-        assert_true(busy * 4 < g.now - begun);
-        said.others += others;
-        hear(&g, said);
-        go_on(&g, 8);
-        assert_int_equal(pacer_rows(&g.p) == 1000, !others);
-        reason_is(&g, others ? "writers" : "");
-    }
 }
 
 static void duty_is_kept(void **state)
@@ -760,7 +732,6 @@ int main(void)
         cmocka_unit_test(what_was_not_used_is_not_saved_up),
         cmocka_unit_test(what_was_let_through_stays_owed),
         cmocka_unit_test(now_and_then_it_lets_in_who_waits_for_its_lock),
-        cmocka_unit_test(where_one_writes_at_a_time_it_begins_as_if_others_did),
         cmocka_unit_test(duty_is_kept),
         cmocka_unit_test(what_is_under_way_is_nobody_elses),
         cmocka_unit_test(a_short_batch_does_not_end_a_long_pause),

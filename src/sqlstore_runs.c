@@ -1,18 +1,18 @@
-/* sqlstore: what goes with one way to the server.
+/* sqlstore: what goes by stretches of numbers instead of key by key.
  *
- * The plain case is a DELETE per table: of rows that own nothing, then of those that own them. None needs the
- * answer to the one before, so they travel together. Whatever must be asked between two of them (a trigger
- * may have kept a row, a condition decides what goes) keeps them apart. */
+ * The plain case only, a DELETE per table: of rows that own nothing, then of those that own them. Whatever
+ * must be asked between two of them (a trigger may have kept a row, a condition decides what goes) has its
+ * own way. */
 #include "sqlstore_parts.h"
 
 #include <stdlib.h>
 
-bool sqlstore_goes_together(const struct sql_store *s, const struct node *n)
+static bool is_plain(const struct node *n)
 {
     for (size_t i = 0; i < n->n_kids; i++)
         if (n->kids[i].set >= 0 || n->kids[i].where || n->kids[i].table->delete_hooks)
             return false;
-    return s->engine->execute_all && !n->n_grow && !n->n_detach;
+    return !n->n_grow && !n->n_detach && !n->table->delete_hooks;
 }
 
 /* A DELETE per kid, then the node's own; then, by runs, a question per kid that no foreign key watches. */
@@ -41,7 +41,7 @@ static bool write_by_runs(struct sql_store *s, const struct node *n, struct batc
         if (!sql_delete_kids_by_runs(&b->list[i], d, n, &n->kids[i]) || !few_runs(s, &b->list[i]))
             return false;
     struct stmt *own = &b->list[n->n_kids];
-    if (n->table->delete_hooks || !sql_delete_set_by_runs(own, d, n) || !few_runs(s, own))
+    if (!sql_delete_set_by_runs(own, d, n) || !few_runs(s, own))
         return false;
     for (size_t i = 0; i < n->n_kids; i++)
         if (!join_is_enforced(&n->kids[i].join, n->table, n->kids[i].table))
@@ -49,43 +49,39 @@ static bool write_by_runs(struct sql_store *s, const struct node *n, struct batc
     return true;
 }
 
-static void write_by_keys(struct sql_store *s, const struct plan *p, const struct node *n, struct batch *b)
-{
-    for (size_t i = 0; i < n->n_kids; i++)
-        sql_delete_kids(&b->list[i], s->engine->dialect, p, n, &n->kids[i]);
-    sql_delete_set(&b->list[n->n_kids], s->engine->dialect, n);
-}
-
 /* Whatever makes it slow by runs (an index that is not there any more) is not met twice. */
-static int run_batch(struct sql_store *s, const struct plan *p, const struct batch *b, bool by_runs,
-                     int64_t *ret_rows, struct err *e)
+static int run_batch(struct sql_store *s, const struct plan *p, const struct batch *b, int64_t *ret_rows,
+                     struct err *e)
 {
     struct err why = ERR_INIT;
-    if (s->engine->execute_all(s, b->list, b->n, by_runs, ret_rows, &why) == 0)
+    if (s->engine->execute_by_index(s, b->list, b->n, ret_rows, &why) == 0)
         return 0;
-    if (by_runs && why.kind == ERR_TIMEOUT)
+    if (why.kind == ERR_TIMEOUT)
         s->slow_by_runs = p;
     if (e)
         *e = why;
     return -1;
 }
 
-int sqlstore_erase_together(struct sql_store *s, const struct plan *p, const struct node *n,
-                            struct slice *ret, struct err *e)
+int sqlstore_erase_by_runs(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
+                           bool *ret_done, struct err *e)
 {
     size_t n_deletes = n->n_kids + 1, most = n_deletes + n->n_kids;
+    *ret_done = false;
+    if (!s->engine->execute_by_index || s->slow_by_runs == p || !is_plain(n))
+        return 0;
     AUTO(batch_release) struct batch b = {.n = n_deletes};
     AUTO(mem_free_p) int64_t *rows = mem_alloc(most * sizeof(*rows));
     b.list = mem_alloc(most * sizeof(*b.list));
-    bool by_runs = s->slow_by_runs != p && write_by_runs(s, n, &b);
-    if (!by_runs)
-        write_by_keys(s, p, n, &b);
-    if (run_batch(s, p, &b, by_runs, rows, e) < 0)
+    if (!write_by_runs(s, n, &b))
+        return 0;
+    if (run_batch(s, p, &b, rows, e) < 0)
         return -1;
     for (size_t i = n_deletes; i < b.n; i++)
         if (rows[i])
             return sqlstore_changed_meanwhile(e, n->table);
     for (size_t i = 0; i < n->n_kids; i++)
         ret->gone[n->kids[i].slot] += rows[i];
+    *ret_done = true;
     return sqlstore_count_gone(s, n, false, rows[n->n_kids], ret, e);
 }
