@@ -12,17 +12,16 @@
 #include <string.h>
 
 enum {
-    FIRST_ROW_US = 500,  /* what a row is taken to cost before one was measured */
-    GROW_PARTS = 8,      /* a batch grows by such a part of itself */
-    GROSS = 4,           /* times the target: then it is not halved, but cut to what fits */
-    USUAL_AFTER = 8,     /* batches of about a size tell what is usual */
-    LOOK_SHARE = 50,     /* looks take a fiftieth of the time at most */
-    LOOK_WAYS = 4,       /* a transaction has so many times the ways to the server that a look has, at most */
-    SLOWER_MOST = 8,     /* what one batch that took very long may count */
-    LATENCY_PAUSES = 3,  /* the longest pause for it, in batches */
-    SMALL_PARTS = 32,    /* such a part of a batch is small */
-    QUEUE_LONG = 8,      /* transactions that a node of a cluster has yet to apply: soon it holds up all */
-    UNDER_WAY_MOST = 64, /* writes of our own connections that the database has counted, and they not yet */
+    FIRST_ROW_US = 500, /* what a row is taken to cost before one was measured */
+    GROW_PARTS = 8,     /* a batch grows by such a part of itself */
+    GROSS = 4,          /* times the target: then it is not halved, but cut to what fits */
+    USUAL_AFTER = 8,    /* batches of about a size tell what is usual */
+    LOOK_SHARE = 50,    /* looks take a fiftieth of the time at most */
+    LOOK_WAYS = 4,      /* a transaction has so many times the ways to the server that a look has, at most */
+    SLOWER_MOST = 8,    /* what one batch that took very long may count */
+    LATENCY_PAUSES = 3, /* the longest pause for it, in batches */
+    SMALL_PARTS = 32,   /* such a part of a batch is small */
+    QUEUE_LONG = 8,     /* transactions that a node of a cluster has yet to apply: soon it holds up all */
 };
 static const int64_t LOOK_EVERY_US = 200 * US_PER_MS, LAG_STEP_US = 500 * US_PER_MS,
                      SNAPSHOT_OLD_US = 600 * US_PER_S, MISSING_US = 10 * US_PER_S,
@@ -367,6 +366,17 @@ static double growth(int64_t before, int64_t now, int64_t us)
     return before >= 0 && now > before && us > 0 ? (double)(now - before) / (double)us : 0;
 }
 
+/* What others have written for sure: nothing of it is what our own connections had under way at a look, and
+ * it never shrinks, unless it is another server's count. */
+static int64_t written_by_others(const struct pacer *p, const struct pressure *said)
+{
+    int64_t least, before = p->heard.others;
+    if (!p->has_heard || before < 0 || said->others < before ||
+        !sub_i64(said->others, said->under_way, &least))
+        return said->others;
+    return least > before ? least : before;
+}
+
 /* The average over about the last second. */
 static void hear_others(struct pacer *p, const struct pressure *said, int64_t us)
 {
@@ -443,18 +453,10 @@ static void note_look(struct pacer *p, int64_t now_us, int64_t took_us)
     p->look_took_us = took_us > 0 ? took_us : 0;
 }
 
-/* What others have written never shrinks. It seems to by a few where some of it were writes of our own that
- * were under way at the last look: then these are not to be counted again with the next ones. */
-static int64_t without_own(int64_t before, int64_t now)
+void pacer_heard(struct pacer *p, const struct pressure *all_said, int64_t now_us, int64_t took_us)
 {
-    int64_t less;
-    if (now < 0) /* not known */
-        return now;
-    return sub_i64(before, now, &less) && less > 0 && less <= UNDER_WAY_MOST ? before : now;
-}
-
-void pacer_heard(struct pacer *p, const struct pressure *said, int64_t now_us, int64_t took_us)
-{
+    struct pressure known = *all_said, *said = &known;
+    known.others = written_by_others(p, all_said);
     see(p, now_us);
     int64_t us = now_us - p->looked_us;
     if (p->has_heard && us > 0) {
@@ -466,10 +468,7 @@ void pacer_heard(struct pacer *p, const struct pressure *said, int64_t now_us, i
     p->lag_now_us = delay_us(p, said, now_us);
     note_position(p, said->written, now_us);
     miss_replicas(p, said, now_us);
-    int64_t others = p->heard.others;
     p->heard = *said;
-    if (p->has_heard)
-        p->heard.others = without_own(others, said->others);
     p->has_heard = true;
     p->deaf = false;
     note_look(p, now_us, took_us);

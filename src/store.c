@@ -67,14 +67,48 @@ bool store_interrupted(const struct store *s)
     return s->interrupted && atomic_load(s->interrupted);
 }
 
-void store_mark(struct store *s)
+static struct store_marks *marks_of(struct store *s)
 {
-    atomic_fetch_add(s->marks ? s->marks : &s->own_marks, 1);
+    return s->marks ? s->marks : &s->own_marks;
 }
 
-int64_t store_marks(const struct store *s)
+static const struct store_marks *marks_in(const struct store *s)
 {
-    return atomic_load(s->marks ? s->marks : &s->own_marks);
+    return s->marks ? s->marks : &s->own_marks;
+}
+
+void store_mark_begin(struct store *s)
+{
+    if (!s->marking)
+        atomic_fetch_add(&marks_of(s)->begun, 1);
+    s->marking = true;
+}
+
+void store_mark(struct store *s)
+{
+    store_mark_begin(s);
+    atomic_fetch_add(&marks_of(s)->done, 1);
+    s->marking = false;
+}
+
+void store_unmark(struct store *s)
+{
+    if (s->marking)
+        atomic_fetch_sub(&marks_of(s)->begun, 1);
+    s->marking = false;
+}
+
+int64_t store_marks_done(const struct store *s)
+{
+    return atomic_load(&marks_in(s)->done);
+}
+
+/* What was begun by now, and was not done before, may have been counted. */
+void store_take_marks_off(const struct store *s, int64_t counted, int64_t done, struct pressure *ret)
+{
+    int64_t under_way = atomic_load(&marks_in(s)->begun) - done;
+    ret->others = counted - done;
+    ret->under_way = under_way > 0 ? under_way : 0;
 }
 
 void store_close(struct store *s)

@@ -101,19 +101,20 @@ struct backlog {
  */
 enum { PRESSURE_TEXT = 240 };
 struct pressure {
-    int64_t others;      /* grows with what others write, not with what store_marks counts; -1: not known */
-    bool one_writer;     /* whoever writes keeps all others from writing */
-    bool lax;            /* store->lax: commits of a sweep cost next to nothing */
-    int64_t replicas;    /* that follow, or are away and kept a place for */
-    int64_t written;     /* bytes of the log; grows */
-    int64_t lag_bytes;   /* of it, what the replica furthest behind has not applied; -1: not known */
-    int64_t lag_us;      /* its delay, as the server says; 0: it says nothing of use */
-    int64_t snapshot_us; /* how long the oldest snapshot is held already, as far as it can be seen */
-    int64_t held_up_us;  /* for how long a cluster held its writers up; grows */
-    int64_t queued;      /* transactions of a cluster that this node has yet to apply */
-    char furthest[64];   /* the replica furthest behind */
-    const char *no_lag;  /* nobody can be behind here: why; NULL: somebody can */
-    bool unknowable;     /* lag_bytes is not known, and never will be … */
+    int64_t others;              /* grows with what others write; -1: not known … */
+    int64_t under_way;           /* … of which so many may be lapse's own: see store_marks */
+    bool one_writer;             /* whoever writes keeps all others from writing */
+    bool lax;                    /* store->lax: commits of a sweep cost next to nothing */
+    int64_t replicas;            /* that follow, or are away and kept a place for */
+    int64_t written;             /* bytes of the log; grows */
+    int64_t lag_bytes;           /* of it, what the replica furthest behind has not applied; -1: not known */
+    int64_t lag_us;              /* its delay, as the server says; 0: it says nothing of use */
+    int64_t snapshot_us;         /* how long the oldest snapshot is held already, as far as it can be seen */
+    int64_t held_up_us;          /* for how long a cluster held its writers up; grows */
+    int64_t queued;              /* transactions of a cluster that this node has yet to apply */
+    char furthest[64];           /* the replica furthest behind */
+    const char *no_lag;          /* nobody can be behind here: why; NULL: somebody can */
+    bool unknowable;             /* lag_bytes is not known, and never will be … */
     char unknown[PRESSURE_TEXT]; /* … or is not known now: why … */
     char fix[PRESSURE_TEXT];     /* … and what would help; "": nothing that is known */
 };
@@ -319,6 +320,11 @@ struct store_ops {
     const struct keyed_ops *keyed;  /* tables of keys and values */
     const struct purge_ops *purges; /* the one of them that others write to; from OWN_SINCE_PURGES on */
 };
+/* What lapse itself writes, as the engine counts it. Connections that sweep together share one such count. */
+struct store_marks {
+    atomic_llong begun, done;
+};
+
 struct store {
     const struct store_ops *ops;
     char *dsn;              /* as it was opened with, for another connection. May hold a password */
@@ -330,7 +336,8 @@ struct store {
     bool lax;               /* a server that crashes may forget what was committed since the last sync */
     int64_t lives; /* so often the server was found to have begun anew, or to be another one: it may have */
     int64_t syncs; /* so often what was committed until then was made sure */
-    atomic_llong own_marks, *marks; /* see store_marks; NULL: the store's own. Borrowed */
+    struct store_marks own_marks, *marks; /* NULL: the store's own. Borrowed */
+    bool marking;                         /* between store_mark_begin and what ends it */
     const atomic_bool
         *interrupted; /* NULL: never. While it is true, what runs or is asked ends soon with
                        * ERR_STOPPED; rollback and close go on. Any thread may set it. Borrowed */
@@ -344,10 +351,15 @@ int store_another(const struct store *terms, struct store **ret, struct err *e);
 /* Whether a DSN may hold a password. */
 bool store_may_hold_secret(const char *dsn);
 bool store_interrupted(const struct store *s);
-/* What lapse itself adds to what an engine counts of everybody's writing: taken off pressure.others.
- * Connections that sweep together share one count (store->marks). */
+/* Around what lapse itself adds to what an engine counts of everybody's writing: it was counted, or it was
+ * not. Without a beginning it was counted in between. */
+void store_mark_begin(struct store *s);
 void store_mark(struct store *s);
-int64_t store_marks(const struct store *s);
+void store_unmark(struct store *s);
+/* What others wrote, where the engine counted `counted` after marks_done was `done` here: at most
+ * ret->others, and at least ret->under_way less. */
+int64_t store_marks_done(const struct store *s);
+void store_take_marks_off(const struct store *s, int64_t counted, int64_t done, struct pressure *ret);
 void store_close(struct store *s);
 void store_close_p(struct store **s);
 extern const struct store_ops store_sqlite, store_postgres, store_mariadb;

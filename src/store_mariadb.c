@@ -404,11 +404,15 @@ static int mariadb_query(struct sql_store *s, const struct stmt *st, struct rows
 static int mariadb_execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e)
 {
     AUTO(result_free_p) MYSQL_RES *r = NULL;
-    if (run(of_sql(s), "", st, &r, e) < 0)
+    bool counted = mariadb_is_counted(text_str(&st->sql));
+    if (counted)
+        store_mark_begin(&s->store);
+    int failed = run(of_sql(s), "", st, &r, e);
+    if (counted)
+        store_mark(&s->store); /* one that fails is counted, too */
+    if (failed)
         return -1;
     *ret_affected = (int64_t)mysql_affected_rows(of_sql(s)->conn);
-    if (mariadb_is_counted(text_str(&st->sql)))
-        store_mark(&s->store);
     return 0;
 }
 

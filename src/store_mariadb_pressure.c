@@ -37,7 +37,7 @@ static int64_t number(const struct value *v)
     return v->kind == VALUE_INTEGER ? v->integer : v->text ? strtoll(v->text, NULL, 10) : 0;
 }
 
-static void take(const struct value *row, struct pressure *ret)
+static void take(const struct value *row, struct pressure *ret, int64_t *counted)
 {
     const char *name = row[0].text ? row[0].text : "";
     int64_t n = number(&row[1]);
@@ -46,19 +46,20 @@ static void take(const struct value *row, struct pressure *ret)
     else if (strcasecmp(name, "wsrep_local_recv_queue") == 0)
         ret->queued = n;
     else
-        ret->others += n;
+        *counted += n;
 }
 
 int mariadb_read_pressure(struct sql_store *s, struct pressure *ret, struct err *e)
 {
     AUTO(rows_release) struct rows r = {0};
     AUTO(stmt_release) struct stmt st = {0};
-    int64_t marks = store_marks(&s->store);
+    int64_t done = store_marks_done(&s->store), counted = 0;
     text_add(&st.sql, question);
     if (s->engine->query(s, &st, &r, e) < 0)
         return -1;
-    *ret = (struct pressure){.others = -marks};
+    *ret = (struct pressure){0};
     for (size_t i = 0; i < r.n_rows && r.n_columns == 2; i++)
-        take(rows_at(&r, i), ret);
+        take(rows_at(&r, i), ret, &counted);
+    store_take_marks_off(&s->store, counted, done, ret);
     return 0;
 }

@@ -459,6 +459,7 @@ static void postgres_rollback(struct sql_store *s)
 {
     struct postgres *p = of_sql(s);
     p->marked = false;
+    store_unmark(&s->store);
     if (PQstatus(p->conn) == CONNECTION_OK && PQtransactionStatus(p->conn) != PQTRANS_IDLE)
         PQclear(last_answer(p, PQsendQuery(p->conn, "ROLLBACK")));
 }
@@ -585,8 +586,10 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
               (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store),
               p->lax ? "; SET LOCAL synchronous_commit = off" : "");
     struct err why = ERR_INIT;
+    store_mark_begin(&s->store);
     if (begin(p, text_str(&sql), statement_timeout_us, &why) == 0)
         return 0;
+    store_unmark(&s->store);
     if (strcmp(why.code, NOT_IN_RECOVERY) == 0) /* a pooler has another server behind it by now */
         return err_set(e, ERR_LOST, STANDBY);
     if (e)

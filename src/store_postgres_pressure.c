@@ -7,7 +7,7 @@
  * pg_read_all_stats, replicas are rows without figures: then the lag is not known.
  *
  * Who writes is told by transaction ids, which every transaction that writes takes one of: exact, at once,
- * and for everybody to see. Those that committed here are taken off (store_mark). */
+ * and for everybody to see. Those that commit here are taken off (store_mark). */
 #include "store_postgres.h"
 
 #include <stdio.h>
@@ -80,8 +80,7 @@ int postgres_pressure(struct store *s, struct pressure *ret, struct err *e)
     text_add(&st.sql, question);
     if (sql->engine->begin_read(sql, TIMEOUT_S * US_PER_S, e) < 0)
         return -1;
-    int64_t marks =
-        store_marks(s); /* before: one that comes in between looks like another's, not the reverse */
+    int64_t done = store_marks_done(s);
     int asked = sql->engine->query(sql, &st, &r, e);
     sql->engine->rollback(sql);
     if (asked < 0)
@@ -89,7 +88,7 @@ int postgres_pressure(struct store *s, struct pressure *ret, struct err *e)
     if (r.n_rows != 1 || r.n_columns != N_COLUMNS)
         return err_set(e, ERR_DATABASE, "postgresql: no answer to how replicas fare");
     *ret = (struct pressure){.written = number(&r, WRITTEN), .snapshot_us = number(&r, SNAPSHOT_US)};
-    ret->others = number(&r, OTHERS) - marks;
+    store_take_marks_off(s, number(&r, OTHERS), done, ret);
     say_lag(&r, ret);
     return 0;
 }
