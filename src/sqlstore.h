@@ -12,6 +12,19 @@ struct keyset {
     const struct node *node;
 };
 
+/* Statements in this order, each of which finds its rows by an index that is to be used. */
+struct by_index {
+    struct by_index_one {
+        struct stmt st;
+        const struct table *table;
+        const struct index *index; /* asked: met; NULL: it is not wanted */
+        int64_t rows;              /* told: what it changed, or how many rows it gave */
+        int64_t met;               /* told: by how many rows of its table it passed; of no use if index is
+                                    * another statement's, too */
+    } * list;
+    size_t n;
+};
+
 struct sql_store;
 struct engine {
     const struct dialect *dialect;
@@ -19,10 +32,8 @@ struct engine {
      * is the engine's own, text the database's words. Set parameters refer to store->sets. */
     int (*query)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     int (*execute)(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e);
-    /* Several in this order, each of which finds its rows by an index that is to be used: what each changed,
-     * or how many rows it gave. NULL: there is nothing to be gained by that. */
-    int (*execute_by_index)(struct sql_store *s, const struct stmt *list, size_t n, int64_t *ret_affected,
-                            struct err *e);
+    /* NULL: there is nothing to be gained by that. */
+    int (*execute_by_index)(struct sql_store *s, struct by_index *b, struct err *e);
     /* Runs a statement once for every row of a set, whose values are its set parameters: all that it gives
      * (ret may be NULL) until there are `most` rows, and what each run changed. The set need not be loaded.
      * NULL: each would cost a way to the server, and statements about whole sets are faster. */

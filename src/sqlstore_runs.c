@@ -15,17 +15,16 @@ static bool is_plain(const struct node *n)
     return !n->n_grow && !n->n_detach && !n->table->delete_hooks;
 }
 
-/* A DELETE per kid, then the node's own; then, by runs, a question per kid that no foreign key watches. */
-struct batch {
-    struct stmt *list;
-    size_t n;
-};
-
-static void batch_release(struct batch *b)
+static void by_index_release(struct by_index *b)
 {
     for (size_t i = 0; i < b->n; i++)
-        stmt_release(&b->list[i]);
+        stmt_release(&b->list[i].st);
     free(b->list);
+}
+
+static struct by_index by_index_new(size_t n)
+{
+    return (struct by_index){.list = mem_alloc(n * sizeof(struct by_index_one)), .n = n};
 }
 
 static bool few_runs(struct sql_store *s, const struct stmt *st)
@@ -33,28 +32,43 @@ static bool few_runs(struct sql_store *s, const struct stmt *st)
     return rows_runs(&s->sets[st->params[0].set].rows, st->params[0].set_column);
 }
 
-/* By the runs of the keys: all of them, since what has no index is to be found without. */
-static bool write_by_runs(struct sql_store *s, const struct node *n, struct batch *b)
+static bool is_watched(const struct node *n, const struct node *kid)
+{
+    return join_is_enforced(&kid->join, n->table, kid->table);
+}
+
+/* Whether no other statement counts the same rows. */
+static bool is_alone(const struct node *n, const struct node *kid)
+{
+    size_t same = n->table == kid->table;
+    for (size_t i = 0; i < n->n_kids; i++)
+        same += n->kids[i].table == kid->table;
+    return same == 1;
+}
+
+/* A DELETE per kid, then the node's own. By the runs of the keys: all of them, since what has no index is to
+ * be found without. */
+static bool write_by_runs(struct sql_store *s, const struct node *n, struct by_index *b)
 {
     const struct dialect *d = s->engine->dialect;
-    for (size_t i = 0; i < n->n_kids; i++)
-        if (!sql_delete_kids_by_runs(&b->list[i], d, n, &n->kids[i]) || !few_runs(s, &b->list[i]))
+    for (size_t i = 0; i < n->n_kids; i++) {
+        struct by_index_one *one = &b->list[i];
+        if (!sql_delete_kids_by_runs(&one->st, d, n, &n->kids[i]) || !few_runs(s, &one->st))
             return false;
-    struct stmt *own = &b->list[n->n_kids];
-    if (!sql_delete_set_by_runs(own, d, n) || !few_runs(s, own))
-        return false;
-    for (size_t i = 0; i < n->n_kids; i++)
-        if (!join_is_enforced(&n->kids[i].join, n->table, n->kids[i].table))
-            sql_kids_left_by_runs(&b->list[b->n++], d, n, &n->kids[i]);
-    return true;
+        one->table = n->kids[i].table;
+        one->index = !is_watched(n, &n->kids[i]) && is_alone(n, &n->kids[i])
+                         ? table_index_on(one->table, n->kids[i].join.child, n->kids[i].join.n)
+                         : NULL;
+    }
+    struct stmt *own = &b->list[n->n_kids].st;
+    return sql_delete_set_by_runs(own, d, n) && few_runs(s, own);
 }
 
 /* Whatever makes it slow by runs (an index that is not there any more) is not met twice. */
-static int run_batch(struct sql_store *s, const struct plan *p, const struct batch *b, int64_t *ret_rows,
-                     struct err *e)
+static int run_by_index(struct sql_store *s, const struct plan *p, struct by_index *b, struct err *e)
 {
     struct err why = ERR_INIT;
-    if (s->engine->execute_by_index(s, b->list, b->n, ret_rows, &why) == 0)
+    if (s->engine->execute_by_index(s, b, &why) == 0)
         return 0;
     if (why.kind == ERR_TIMEOUT)
         s->slow_by_runs = p;
@@ -63,25 +77,44 @@ static int run_batch(struct sql_store *s, const struct plan *p, const struct bat
     return -1;
 }
 
+/* A row that went from one run to another while the DELETE waited for it belongs to neither as the DELETE
+ * sees it: it was met, and did not go. Where a foreign key watches, the row that owns it could not go either;
+ * elsewhere it would be left behind. */
+static bool may_be_left(const struct node *n, const struct node *kid, const struct by_index_one *deleted)
+{
+    return !is_watched(n, kid) && (!deleted->index || deleted->met != deleted->rows);
+}
+
+/* Only then it is asked for: the index still has all that went. */
+static int none_left(struct sql_store *s, const struct plan *p, const struct node *n,
+                     const struct by_index *deletes, struct err *e)
+{
+    AUTO(by_index_release) struct by_index left = by_index_new(n->n_kids);
+    left.n = 0;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (may_be_left(n, &n->kids[i], &deletes->list[i]))
+            sql_kids_left_by_runs(&left.list[left.n++].st, s->engine->dialect, n, &n->kids[i]);
+    if (left.n && run_by_index(s, p, &left, e) < 0)
+        return -1;
+    for (size_t i = 0; i < left.n; i++)
+        if (left.list[i].rows)
+            return sqlstore_changed_meanwhile(e, n->table);
+    return 0;
+}
+
 int sqlstore_erase_by_runs(struct sql_store *s, const struct plan *p, const struct node *n, struct slice *ret,
                            bool *ret_done, struct err *e)
 {
-    size_t n_deletes = n->n_kids + 1, most = n_deletes + n->n_kids;
     *ret_done = false;
     if (!s->engine->execute_by_index || s->slow_by_runs == p || !is_plain(n))
         return 0;
-    AUTO(batch_release) struct batch b = {.n = n_deletes};
-    AUTO(mem_free_p) int64_t *rows = mem_alloc(most * sizeof(*rows));
-    b.list = mem_alloc(most * sizeof(*b.list));
+    AUTO(by_index_release) struct by_index b = by_index_new(n->n_kids + 1);
     if (!write_by_runs(s, n, &b))
         return 0;
-    if (run_batch(s, p, &b, rows, e) < 0)
+    if (run_by_index(s, p, &b, e) < 0 || none_left(s, p, n, &b, e) < 0)
         return -1;
-    for (size_t i = n_deletes; i < b.n; i++)
-        if (rows[i])
-            return sqlstore_changed_meanwhile(e, n->table);
     for (size_t i = 0; i < n->n_kids; i++)
-        ret->gone[n->kids[i].slot] += rows[i];
+        ret->gone[n->kids[i].slot] += b.list[i].rows;
     *ret_done = true;
-    return sqlstore_count_gone(s, n, false, rows[n->n_kids], ret, e);
+    return sqlstore_count_gone(s, n, false, b.list[n->n_kids].rows, ret, e);
 }

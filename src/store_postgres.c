@@ -432,18 +432,67 @@ static int postgres_execute(struct sql_store *s, const struct stmt *st, int64_t 
     return 0;
 }
 
+static void add_relation(struct text *sql, const struct postgres *p, const struct table *t, const char *name)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    if (t->schema) {
+        sql_name(&st, p->sql.engine->dialect, t->schema);
+        text_add(&st.sql, ".");
+    }
+    sql_name(&st, p->sql.engine->dialect, name);
+    char *quoted = PQescapeLiteral(p->conn, text_str(&st.sql), st.sql.len);
+    text_addf(sql, "pg_catalog.to_regclass(%s)", quoted ? quoted : "NULL");
+    PQfreemem(quoted);
+}
+
+/* Rows that this session has found yet: by the index, by a bitmap of the table, by reading it whole. */
+static void add_met(struct text *sql, const struct postgres *p, const struct by_index_one *one)
+{
+    const char *const by[] = {"fetched", "fetched", "returned"},
+                      *of[] = {one->index->name, one->table->name, one->table->name};
+    for (size_t i = 0; i < COUNT_OF(by); i++) {
+        text_addf(sql, "%spg_catalog.pg_stat_get_xact_tuples_%s(", i ? " + " : "", by[i]);
+        add_relation(sql, p, one->table, of[i]);
+        text_add(sql, ")");
+    }
+}
+
+/* A setting, and what each has met: sign times as much is added. What is not known (nothing is counted here)
+ * counts as 0. */
+static int set_and_count(struct postgres *p, const char *setting, struct by_index *b, int sign, struct err *e)
+{
+    AUTO(text_release) struct text sql = {0};
+    const char *between = "; SELECT ";
+    text_add(&sql, setting);
+    for (size_t i = 0; i < b->n; i++) {
+        if (!b->list[i].index)
+            continue;
+        text_add(&sql, between);
+        add_met(&sql, p, &b->list[i]);
+        between = ", ";
+    }
+    if (may_ask(p, e) < 0)
+        return -1;
+    AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, text_str(&sql)));
+    if (!succeeded(r))
+        return fail(p, r, e);
+    int column = 0;
+    for (size_t i = 0; i < b->n && PQntuples(r) == 1; i++)
+        if (b->list[i].index)
+            b->list[i].met += sign * strtoll(PQgetvalue(r, 0, column++), NULL, 10);
+    return 0;
+}
+
 /* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
  * these statements: others, a trigger's among them, may have no index. */
-static int postgres_execute_by_index(struct sql_store *s, const struct stmt *list, size_t n,
-                                     int64_t *ret_affected, struct err *e)
+static int postgres_execute_by_index(struct sql_store *s, struct by_index *b, struct err *e)
 {
-    struct postgres *p = of_sql(s);
-    if (command(p, "SET LOCAL enable_seqscan = off", e) < 0)
+    if (set_and_count(of_sql(s), "SET LOCAL enable_seqscan = off", b, -1, e) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (postgres_execute(s, &list[i], &ret_affected[i], e) < 0)
+    for (size_t i = 0; i < b->n; i++)
+        if (postgres_execute(s, &b->list[i].st, &b->list[i].rows, e) < 0)
             return -1;
-    return command(p, "SET LOCAL enable_seqscan TO DEFAULT", e);
+    return set_and_count(of_sql(s), "SET LOCAL enable_seqscan TO DEFAULT", b, 1, e);
 }
 
 /* Sets travel with each statement as arrays. */
