@@ -449,8 +449,10 @@ class Served(Case, MariadbTest):
             self.lapse(contract, *command, code=0)
         finally:
             self.db.execute("set global general_log = off")
-        return [r[0].decode() if isinstance(r[0], bytes) else r[0] for r in
-                self.db.rows("select argument from mysql.general_log where command_type = 'Query' order by event_time")]
+        said = [(thread, sql.decode() if isinstance(sql, bytes) else sql) for thread, sql in self.db.rows(
+            "select thread_id, argument from mysql.general_log where command_type = 'Query' order by event_time")]
+        here = {thread for thread, sql in said if f"`{self.db.name}`" in sql}       # others talk to the server, too
+        return [sql for thread, sql in said if thread in here]
 
     def plans(self, statements, of):
         """(the statement's beginning, how the swept rows are found)."""
