@@ -27,11 +27,13 @@ static const int64_t LOOK_EVERY_US = 200 * US_PER_MS, LAG_STEP_US = 500 * US_PER
                      SNAPSHOT_OLD_US = 600 * US_PER_S, MISSING_US = 10 * US_PER_S,
                      LAG_BYTES_MANY = INT64_C(128) << 20;
 /* Beside others: where only one may write at a time, a transaction is what they wait for; elsewhere they
- * share the machine and its disk with it. Where each commit is a sync of the disk, many short transactions
- * would hold them up more than fewer long ones. */
-static const int64_t BESIDE_TARGET_US = 20 * US_PER_MS, BESIDE_LAX_TARGET_US = 5 * US_PER_MS,
+ * share the machine and its disk with it, and where each commit is a sync of that disk, they wait for it,
+ * too. Where the transaction itself costs more than the rows in it, many short ones would hold them up more
+ * than fewer long ones. */
+static const int64_t BESIDE_TARGET_US = 5 * US_PER_MS, BESIDE_DEAR_TARGET_US = 20 * US_PER_MS,
                      ONE_WRITER_TARGET_US = 1 * US_PER_MS;
-static const double BESIDE_DUTY = 0.3, ONE_WRITER_DUTY = 0.1, ONE_WRITER_LONG_DUTY = 0.2;
+static const double BESIDE_DUTY = 0.15, BESIDE_LAX_DUTY = 0.3, ONE_WRITER_DUTY = 0.05,
+                    ONE_WRITER_LONG_DUTY = 0.2;
 static const double SNAPSHOT_DUTY = 0.5, LAG_DUTY = 0.1, FLOW_DUTY = 0.5, FLOW_MUCH_DUTY = 0.1;
 /* What others must write in a second to be heeded. Where one keeps all others out, whoever gets through at
  * all is one of many that do not. */
@@ -126,14 +128,15 @@ static bool beside(const struct pacer *p)
 /* Short, but not so short that most of it were the ways to a server that is far away. */
 static int64_t lax_target_us(const struct pacer *p)
 {
-    int64_t ways = clamp(p->look_took_us, 0, BESIDE_TARGET_US) * LOOK_WAYS;
-    return clamp(BESIDE_LAX_TARGET_US + ways, BESIDE_LAX_TARGET_US, BESIDE_TARGET_US);
+    int64_t ways = clamp(p->look_took_us, 0, BESIDE_DEAR_TARGET_US) * LOOK_WAYS;
+    return clamp(BESIDE_TARGET_US + ways, BESIDE_TARGET_US, BESIDE_DEAR_TARGET_US);
 }
 
 static int64_t target_us(const struct pacer *p)
 {
     int64_t most = p->heard.one_writer ? ONE_WRITER_TARGET_US
                    : p->heard.lax      ? lax_target_us(p)
+                   : p->dear           ? BESIDE_DEAR_TARGET_US
                                        : BESIDE_TARGET_US;
     return p->own_target || !beside(p) || p->target_us < most ? p->target_us : most;
 }
@@ -208,6 +211,8 @@ static void resize(struct pacer *p, const struct pace_batch *b)
     p->us_per_row = p->us_per_row > 0 ? p->us_per_row + (cost - p->us_per_row) / 4 : cost;
     if (p->whole)
         return;
+    if (beside(p) && b->us > target_us(p) && costs_are_fixed(p, b))
+        p->dear = true;
     if (b->us > target_us(p))
         fit(p, b);
     else if (b->rows >= b->asked && b->asked >= p->rows)
@@ -275,7 +280,7 @@ static void heed_duty(struct pacer *p, double duty, const struct pace_batch *b, 
 static void heed_writers(struct pacer *p, const struct pace_batch *b, int64_t now_us)
 {
     if (!p->heard.one_writer) {
-        heed_duty(p, BESIDE_DUTY, b, now_us, PACE_WRITERS);
+        heed_duty(p, p->heard.lax ? BESIDE_LAX_DUTY : BESIDE_DUTY, b, now_us, PACE_WRITERS);
         return;
     }
     struct pace_batch in_time = {.us = b->us < ONE_WRITER_TARGET_US ? b->us : ONE_WRITER_TARGET_US};
@@ -391,6 +396,7 @@ static void hear_others(struct pacer *p, const struct pressure *said, int64_t us
     if (p->beside == was || p->whole)
         return;
     p->doubling = !p->beside; /* alone again: soon as fast as before */
+    p->dear = false;
     double fits = p->us_per_row > 0 ? (double)target_us(p) / p->us_per_row : (double)p->rows;
     if (beside(p) && !p->own_target && fits < (double)p->rows)
         shrink(p, (int64_t)fits, PACE_WRITERS);

@@ -73,7 +73,8 @@ struct pacer {
     int64_t looked_us, look_took_us;
     bool looked;
     double others;      /* what they write in a second */
-    bool beside;        /* others write now */
+    bool beside;        /* others write now … */
+    bool dear;          /* … and short transactions cost much by themselves */
     double held_up;     /* share of the time in which a cluster held writers up */
     int64_t lag_now_us; /* of the replica furthest behind */
     int64_t missing_us; /* when a replica was missed; 0: none is */
