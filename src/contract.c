@@ -786,7 +786,7 @@ static const struct key_doc keys[] = {
 
     {"policy.pace", "target", "duration", "50ms",
      "How long a transaction should take. Batches begin small; one that takes longer makes the next ones smaller, and "
-     "they grow back, never beyond batch. Locks and conflicts make them smaller, too. Unless it is given, it is 5ms "
+     "they grow back, never beyond batch. Locks and conflicts make them smaller, too. Unless it is given, it is 2ms "
      "while others write (20ms where most of that is spent on the transaction itself, as with a slow disk or a server that "
      "is far away), and 1ms where only one can write at a time (SQLite). Of no use with batch: null.",
      .read = read_time, FIELD(pace, target)},
@@ -795,8 +795,8 @@ static const struct key_doc keys[] = {
      .read = read_rate, FIELD(pace, rows_per_second)},
     {"policy.pace", "duty", "fraction", "",
      "The largest part of the time that is spent in transactions; after each there is a pause. Unless it is given, it "
-     "is 1 while nobody else writes, then 0.15, or 0.3 where commits need not wait for the disk one by one (PostgreSQL), and "
-     "0.05 to 0.2 where only one can write at a time (SQLite); 0.5 beside a snapshot that is older than 10 minutes. 1: others "
+     "is 1 while nobody else writes, then 0.08, or 0.3 where commits need not wait for the disk one by one (PostgreSQL), and "
+     "0.025 to 0.2 where only one can write at a time (SQLite); 0.5 beside a snapshot that is older than 10 minutes. 1: others "
      "are not heeded.",
      .read = read_fraction, FIELD(pace, duty)},
     {"policy.pace", "lag", "duration", "",

@@ -17,7 +17,6 @@ enum {
     GROSS = 4,          /* times the target: then it is not halved, but cut to what fits */
     USUAL_AFTER = 8,    /* batches of about a size tell what is usual */
     LOOK_SHARE = 50,    /* looks take a fiftieth of the time at most */
-    LOOK_WAYS = 4,      /* a transaction has so many times the ways to the server that a look has, at most */
     SLOWER_MOST = 8,    /* what one batch that took very long may count */
     LATENCY_PAUSES = 3, /* the longest pause for it, in batches */
     SMALL_PARTS = 32,   /* such a part of a batch is small */
@@ -30,9 +29,9 @@ static const int64_t LOOK_EVERY_US = 200 * US_PER_MS, LAG_STEP_US = 500 * US_PER
  * share the machine and its disk with it, and where each commit is a sync of that disk, they wait for it,
  * too. Where the transaction itself costs more than the rows in it, many short ones would hold them up more
  * than fewer long ones. */
-static const int64_t BESIDE_TARGET_US = 5 * US_PER_MS, BESIDE_DEAR_TARGET_US = 20 * US_PER_MS,
+static const int64_t BESIDE_TARGET_US = 2 * US_PER_MS, BESIDE_DEAR_TARGET_US = 20 * US_PER_MS,
                      ONE_WRITER_TARGET_US = 1 * US_PER_MS;
-static const double BESIDE_DUTY = 0.15, BESIDE_LAX_DUTY = 0.3, ONE_WRITER_DUTY = 0.05,
+static const double BESIDE_DUTY = 0.08, BESIDE_LAX_DUTY = 0.3, ONE_WRITER_DUTY = 0.025,
                     ONE_WRITER_LONG_DUTY = 0.2;
 static const double SNAPSHOT_DUTY = 0.5, LAG_DUTY = 0.1, FLOW_DUTY = 0.5, FLOW_MUCH_DUTY = 0.1;
 /* What others must write in a second to be heeded. Where one keeps all others out, whoever gets through at
@@ -44,6 +43,7 @@ static const double OTHERS_MEMORY_US = 1e6;
 static const int64_t PROBE_EVERY_US = 2500 * US_PER_MS, PROBE_FIRST_US = 300 * US_PER_MS,
                      PROBE_US = 110 * US_PER_MS;
 static const double FLOW_SOME = 0.01, FLOW_MUCH = 0.1, FLOW_STOP = 0.5; /* shares of the time */
+static const double DEAR = 0.8; /* of the time of a transaction: what it costs itself */
 static const double SLOWER = 3; /* times longer than usual: others need the machine */
 
 const char *pace_reason_name(enum pace_reason r)
@@ -125,17 +125,9 @@ static bool beside(const struct pacer *p)
     return p->beside && !p->own_duty;
 }
 
-/* Short, but not so short that most of it were the ways to a server that is far away. */
-static int64_t lax_target_us(const struct pacer *p)
-{
-    int64_t ways = clamp(p->look_took_us, 0, BESIDE_DEAR_TARGET_US) * LOOK_WAYS;
-    return clamp(BESIDE_TARGET_US + ways, BESIDE_TARGET_US, BESIDE_DEAR_TARGET_US);
-}
-
 static int64_t target_us(const struct pacer *p)
 {
     int64_t most = p->heard.one_writer ? ONE_WRITER_TARGET_US
-                   : p->heard.lax      ? lax_target_us(p)
                    : p->dear           ? BESIDE_DEAR_TARGET_US
                                        : BESIDE_TARGET_US;
     return p->own_target || !beside(p) || p->target_us < most ? p->target_us : most;
@@ -158,6 +150,18 @@ static bool costs_are_fixed(const struct pacer *p, const struct pace_batch *b)
         if (p->usual[size].number > (last < 0 ? 0 : p->usual[last].number))
             last = size;
     return last >= 0 && p->usual[last].last * 2 < (double)b->us / (double)b->rows_all;
+}
+
+/* What part of the time is not its rows', by the least that they ever cost in batches that were much larger.
+ */
+static double fixed_part(const struct pacer *p, const struct pace_batch *b)
+{
+    double least = 0;
+    for (int size = size_of(b->rows_all) + 2; size < PACE_SIZES; size++)
+        if (p->usual[size].number && (least <= 0 || p->usual[size].us_per_row < least))
+            least = p->usual[size].us_per_row;
+    double rows_us = least * (double)b->rows_all;
+    return least > 0 && rows_us < (double)b->us ? 1 - rows_us / (double)b->us : 0;
 }
 
 static int64_t small(const struct pacer *p)
@@ -211,8 +215,8 @@ static void resize(struct pacer *p, const struct pace_batch *b)
     p->us_per_row = p->us_per_row > 0 ? p->us_per_row + (cost - p->us_per_row) / 4 : cost;
     if (p->whole)
         return;
-    if (beside(p) && b->us > target_us(p) && costs_are_fixed(p, b))
-        p->dear = true;
+    p->fixed = beside(p) ? p->fixed + (fixed_part(p, b) - p->fixed) / 16 : 0;
+    p->dear |= p->fixed > DEAR;
     if (b->us > target_us(p))
         fit(p, b);
     else if (b->rows >= b->asked && b->asked >= p->rows)

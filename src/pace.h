@@ -74,7 +74,8 @@ struct pacer {
     bool looked;
     double others;      /* what they write in a second */
     bool beside;        /* others write now … */
-    bool dear;          /* … and short transactions cost much by themselves */
+    double fixed;       /* … the part of a short transaction that is not for its rows … */
+    bool dear;          /* … which is much */
     double held_up;     /* share of the time in which a cluster held writers up */
     int64_t lag_now_us; /* of the replica furthest behind */
     int64_t missing_us; /* when a replica was missed; 0: none is */

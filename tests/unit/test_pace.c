@@ -384,24 +384,20 @@ static void beside_others_it_steps_back_and_alone_it_does_not(void **state)
     assert_int_equal(wait_us(&g), 0);
 
     beside(&g, 50, 1, false);
-    assert_in_range(go(&g, INT64_MAX), 1, 6 * MS);
+    int64_t us = go(&g, INT64_MAX);
+    assert_in_range(us, 1, 3 * MS);
     reason_is(&g, "writers");
-    assert_true(wait_us(&g) > 20 * MS);
+    assert_in_range(wait_us(&g), us * 11, us * 12);
 
     struct pressure said = g.p.heard;
     said.lax = true; /* transactions may be many: none of them waits for the disk */
     hear(&g, said);
     beside(&g, 50, 1, false);
     go_on(&g, 10);
-    assert_in_range(go(&g, INT64_MAX), 1, 6 * MS);
+    us = go(&g, INT64_MAX);
+    assert_in_range(us, 1, 3 * MS);
     reason_is(&g, "writers");
-    for (int i = 0; i < 30; i++) {
-        g.now += 200 * MS;
-        said.others += 10;
-        pacer_heard(&g.p, &said, g.now, 4 * MS); /* a server that is far away */
-        go(&g, INT64_MAX);
-    }
-    assert_in_range(go(&g, INT64_MAX), 12 * MS, 22 * MS);
+    assert_in_range(wait_us(&g), us * 2, us * 5 / 2);
 
     beside(&g, 0, 6, false);
     go_on(&g, 10);
@@ -418,15 +414,15 @@ static void where_a_transaction_is_dear_they_are_fewer(void **state)
     hear(&g, calm);
     go_on(&g, 20);
     beside(&g, 50, 1, false);
-    go_on(&g, 20);
+    go_on(&g, 80);
     assert_in_range(go(&g, INT64_MAX), 12 * MS, 22 * MS);
     reason_is(&g, "writers");
     beside(&g, 0, 6, false);
     g.fixed_us = 0;
     go_on(&g, 20);
     beside(&g, 50, 1, false);
-    go_on(&g, 20);
-    assert_in_range(go(&g, INT64_MAX), 1, 6 * MS);
+    go_on(&g, 80);
+    assert_in_range(go(&g, INT64_MAX), 1, 3 * MS);
 }
 
 static void where_one_writes_at_a_time_batches_are_short(void **state)
@@ -439,7 +435,7 @@ static void where_one_writes_at_a_time_batches_are_short(void **state)
     for (int i = 0; i < 20; i++) {
         int64_t us = go(&g, INT64_MAX), rest = wait_us(&g);
         assert_in_range(us, 1, 5 * MS);
-        assert_true((double)us / (double)(us + rest) < 0.06); /* they keep nearly all of it */
+        assert_true((double)us / (double)(us + rest) < 0.03); /* they keep nearly all of it */
     }
     g.fixed_us = 100 * MS; /* no batch is short any more */
     int64_t us = go(&g, INT64_MAX), rest = wait_us(&g);
