@@ -17,7 +17,7 @@ struct by_index {
     struct by_index_one {
         struct stmt st;
         const struct table *table;
-        const struct index *index; /* asked: met; NULL: it is not wanted */
+        const struct index *index; /* asked: met; NULL: it is not wanted, or was not to be known */
         int64_t rows;              /* told: what it changed, or how many rows it gave */
         int64_t met;               /* told: by how many rows of its table it passed; of no use if index is
                                     * another statement's, too */

@@ -445,20 +445,23 @@ static void add_relation(struct text *sql, const struct postgres *p, const struc
     PQfreemem(quoted);
 }
 
-/* Rows that this session has found yet: by the index, by a bitmap of the table, by reading it whole. */
+/* Rows that this session has found yet: by the index, by a bitmap of the table, by reading it whole; NULL: it
+ * does not count them. */
 static void add_met(struct text *sql, const struct postgres *p, const struct by_index_one *one)
 {
     const char *const by[] = {"fetched", "fetched", "returned"},
                       *of[] = {one->index->name, one->table->name, one->table->name};
+    text_add(sql, "CASE WHEN pg_catalog.current_setting('track_counts') = 'on' THEN ");
     for (size_t i = 0; i < COUNT_OF(by); i++) {
         text_addf(sql, "%spg_catalog.pg_stat_get_xact_tuples_%s(", i ? " + " : "", by[i]);
         add_relation(sql, p, one->table, of[i]);
         text_add(sql, ")");
     }
+    text_add(sql, " END");
 }
 
-/* A setting, and what each has met: sign times as much is added. What is not known (nothing is counted here)
- * counts as 0. */
+/* A setting, and what each has met: sign times as much is added. Where that is not known, nobody asks again.
+ */
 static int set_and_count(struct postgres *p, const char *setting, struct by_index *b, int sign, struct err *e)
 {
     AUTO(text_release) struct text sql = {0};
@@ -477,9 +480,13 @@ static int set_and_count(struct postgres *p, const char *setting, struct by_inde
     if (!succeeded(r))
         return fail(p, r, e);
     int column = 0;
-    for (size_t i = 0; i < b->n && PQntuples(r) == 1; i++)
-        if (b->list[i].index)
-            b->list[i].met += sign * strtoll(PQgetvalue(r, 0, column++), NULL, 10);
+    for (size_t i = 0; i < b->n; i++) {
+        if (!b->list[i].index)
+            continue;
+        b->list[i].met += sign * strtoll(PQgetvalue(r, 0, column), NULL, 10);
+        if (PQgetisnull(r, 0, column++))
+            b->list[i].index = NULL;
+    }
     return 0;
 }
 

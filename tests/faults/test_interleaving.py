@@ -413,5 +413,11 @@ class Neighbours(Case):
     def test_to_one_that_stays(self):
         self.moved("commit", 40, [15])
 
+    def test_the_only_one_where_nothing_is_counted(self):
+        """Whether a row was passed by is told by the server's counters, unless they are off."""
+        self.given("delete from part where job_id % 10 <> 0 and id <> 15")
+        self.given(self.per_engine(postgres=f"alter database {self.db.name} set track_counts = off", mariadb=""))
+        self.moved("commit", 35, [])
+
     def test_and_back(self):
         self.moved("rollback", 40, [])
