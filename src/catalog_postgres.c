@@ -88,7 +88,9 @@ static const char columns_sql[] =
     "        WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum),"
     "       CASE t.typname WHEN 'char' THEN 1 WHEN 'name' THEN 63"
     "            WHEN 'varchar' THEN GREATEST(a.atttypmod, below.modifier, 4) - 4"
-    "            WHEN 'bpchar' THEN GREATEST(a.atttypmod, below.modifier, 4) - 4 ELSE 0 END "
+    "            WHEN 'bpchar' THEN GREATEST(a.atttypmod, below.modifier, 4) - 4 ELSE 0 END,"
+    "       EXISTS (SELECT FROM pg_catalog.pg_partitioned_table p"
+    "           WHERE p.partrelid = a.attrelid AND p.partstrat = 'r' AND a.attnum = ANY (p.partattrs)) "
     "FROM pg_catalog.pg_attribute a "
     "JOIN below ON below.declared = a.atttypid AND below.kind <> 'd' "
     "JOIN pg_catalog.pg_type t ON t.oid = below.oid "
@@ -138,6 +140,7 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .compares_apart = is_true(cell(r, row, 9)),
         .generated_as = keep(a, cell(r, row, 10)),
         .longest = strtoll(cell(r, row, 11), NULL, 10),
+        .parts = is_true(cell(r, row, 12)),
     };
 }
 

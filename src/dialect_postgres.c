@@ -402,9 +402,33 @@ static void postgres_placeholder(struct stmt *s, size_t n)
         text_addf(&s->sql, "::%s%s", p->sql_type, p->set >= 0 ? "[]" : "");
 }
 
+/* Whether partitions are told by it, and its values have a least and a greatest. */
+static bool parts_by(const struct column *c, const struct column *type)
+{
+    bool ordered = c->type == TYPE_INTEGER || c->type == TYPE_TIMESTAMPTZ || c->type == TYPE_TIMESTAMP ||
+                   c->type == TYPE_DATE;
+    return c->parts && ordered && strcmp(c->sql_type, type->sql_type) == 0;
+}
+
+/* Of a list of rows no partition can be told, and all would be read, or looked into for each of them. Between
+ * which values they lie is said beside it: what has none of these is left alone. */
+static void between_ends(struct stmt *s, const char *alias, const struct column *c, size_t param)
+{
+    static const struct {
+        const char *sign, *end;
+    } sides[] = {{" >= ", "min"}, {" <= ", "max"}};
+    for (size_t i = 0; i < COUNT_OF(sides); i++) {
+        add(s, " AND ");
+        sql_column(s, &dialect_postgres, alias, c);
+        text_addf(&s->sql, "%s(SELECT pg_catalog.%s(lapse_end) FROM unnest(", sides[i].sign, sides[i].end);
+        postgres_placeholder(s, param);
+        add(s, ") AS lapse_end)");
+    }
+}
+
 /* Sets are bound as arrays, one per column. */
-static void postgres_in_set(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
-                            int set, const size_t *at, const struct column *const *types)
+static void in_arrays(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
+                      int set, const size_t *at, const struct column *const *types)
 {
     for (size_t i = 0; i < n; i++) {
         add(s, i ? ", " : n > 1 ? "(" : "");
@@ -416,6 +440,21 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
         postgres_placeholder(s, sql_bind_set(s, set, at[i], types[i]->sql_type));
     }
     add(s, n > 1 ? "))" : ")");
+}
+
+static void postgres_in_set(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
+                            int set, const size_t *at, const struct column *const *types)
+{
+    size_t first = s->n_params + 1;
+    bool parted = false;
+    for (size_t i = 0; n > 1 && i < n; i++)
+        parted = parted || parts_by(columns[i], types[i]);
+    add(s, parted ? "(" : "");
+    in_arrays(s, alias, columns, n, set, at, types);
+    for (size_t i = 0; parted && i < n; i++)
+        if (parts_by(columns[i], types[i]))
+            between_ends(s, alias, columns[i], first + i);
+    add(s, parted ? ")" : "");
 }
 
 /* How many an inner SELECT gives is not looked at: they are believed to be few, and nobody weighs each.

@@ -30,6 +30,7 @@ struct column {
     bool unordered;           /* its type has no order (json, point, …) */
     const char *generated_as; /* generated: from this expression; NULL: not known */
     bool compares_apart;      /* PostgreSQL: the search path hides how its type compares (citext, …) */
+    bool parts;               /* PostgreSQL: by ranges of it, the table is divided into partitions */
     bool any_class;           /* SQLite: a value keeps the class it came with, so that '1' and 1 are two */
     const char *collation;    /* NULL: the type has none, or the default */
     bool folds;               /* … which finds texts equal that are not: in case, accents, marks */
