@@ -67,6 +67,25 @@ class Drops(Case):
         return r
 
 
+class RowByRow(Drops, PostgresTest):
+    """Without `partitions: drop`."""
+
+    def test_a_batch_leaves_other_partitions_alone(self):
+        self.given(EV)
+        for month in (1, 2, 6):
+            self.fill(month, 2000)
+        self.given("analyze ev")
+
+        def read():
+            self.db.execute("select pg_stat_clear_snapshot()")
+            return self.db.rows("select seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relname = 'ev_6'")[0][0]
+        before = read()
+        r = self.sweep("policies: {ev: {table: ev, age: at, keep: 30d, batch: 100}}")
+        self.assertEqual((r.policy("ev")["rows"], self.counts()), (4000, {"ev_6": 2000}), r)
+        self.assertGreater(r.policy("ev")["batches"], 30)
+        self.assertLess(read() - before, 3 * 2000, "read again with each batch")
+
+
 class Dropped(Drops, PostgresTest):
     def setUp(self):
         super().setUp()
