@@ -482,8 +482,9 @@ static void postgres_runs(struct stmt *s, int set, size_t at)
     add(s, ") AS lapse_run(first, last)");
 }
 
-static void postgres_runs_have(struct stmt *s, const char *alias, const struct column *c)
+static void postgres_runs_have(struct stmt *s, const char *alias, const struct column *c, int set, size_t at)
 {
+    (void)set, (void)at;
     sql_column(s, &dialect_postgres, alias, c);
     add(s, " >= lapse_run.first AND ");
     sql_column(s, &dialect_postgres, alias, c);
@@ -580,7 +581,8 @@ const struct dialect dialect_postgres = {
     .of_row = postgres_of_row,
     .each_row = postgres_each_row,
     .in_set_by_index = postgres_in_set_by_index,
-    .runs = {postgres_runs, postgres_runs_have},
+    /* Each run is believed to be a ninth of the table. */
+    .runs = {postgres_runs, postgres_runs_have, VALUE_TEXT, 125},
     .place = {last_in, block_of, blocks},
     .each_row_end = " OFFSET 0) AS lapse_found",
     .text_cast = "text",

@@ -88,6 +88,18 @@ static void in_set(struct stmt *s, const char *alias, const struct column *const
     text_add(&s->sql, ")");
 }
 
+/* Between two whole numbers that follow each other, a column may hold others: 1.5. typeof() would be asked at
+ * the price of a function call. */
+static void runs_have(struct stmt *s, const char *alias, const struct column *c, int set, size_t at)
+{
+    sql_column(s, self, alias, c);
+    text_addf(&s->sql, " BETWEEN ?%zu", sql_bind_runs(s, set, at, ROWS_FIRSTS, NULL));
+    text_addf(&s->sql, " AND ?%zu AND ", sql_bind_runs(s, set, at, ROWS_LASTS, NULL));
+    sql_column(s, self, alias, c);
+    text_add(&s->sql, " | 0 = ");
+    sql_column(s, self, alias, c);
+}
+
 /* --- times ------------------------------------------------------------------------------------ */
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -352,6 +364,7 @@ const struct dialect dialect_sqlite = {
     .is_text_of_set = is_text_of_set,
     .is_text_of_row = is_text_of_row,
     .of_row = of_row,
+    .runs = {.has = runs_have, .given_as = VALUE_INTEGER},
     .text_cast = "TEXT",
     .one_state_each = true,
     .once = " AS ",

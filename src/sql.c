@@ -17,6 +17,8 @@ void stmt_clear(struct stmt *s)
     s->n_params = 0;
     arena_free(s->arena);
     s->arena = NULL;
+    s->deletes = NULL;
+    s->runs_of = NULL;
 }
 
 void stmt_release(struct stmt *s)
@@ -174,7 +176,7 @@ static bool serves_unweighed(const struct index *x, const struct column *c, cons
 bool sql_may_go_by_runs(const struct dialect *d, const struct table *t, const struct sql_by *b)
 {
     const struct index *x = sql_index_by(t, b);
-    return d->runs.list && b->n == 1 && list_says_it(b) && has_one_index(t) && x && !x->partial &&
+    return d->runs.has && b->n == 1 && list_says_it(b) && has_one_index(t) && x && !x->partial &&
            !x->not_for_all;
 }
 

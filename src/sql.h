@@ -17,7 +17,9 @@ struct stmt {
     struct text sql;
     struct param *params; /* placeholder n is params[n - 1] */
     size_t n_params;
-    struct arena *arena; /* texts of values made for this statement; created on demand */
+    struct arena *arena;          /* texts of values made for this statement; created on demand */
+    const struct table *deletes;  /* it deletes rows of this table, and does nothing else; NULL: it may */
+    const struct column *runs_of; /* … whose numbers in this column are in a set's runs; NULL: otherwise */
 };
 void stmt_release(struct stmt *s);
 void stmt_clear(struct stmt *s);
@@ -116,10 +118,13 @@ struct dialect {
     bool (*delete_by)(struct stmt *s, const struct table *t, const struct column *c, int set, size_t at,
                       const struct column *type);
     /* The runs that a set's numbers make up, as a table that another is joined to; and "the column lies in
-     * one of them". Each is looked up once, where each of many keys would be. NULL: that is no cheaper. */
+     * one of them". Each is looked up once, where each of many keys would be. Without the list, in the one
+     * that its parameters are the ends of: the statement is for each. NULL: runs are no cheaper. */
     struct {
         void (*list)(struct stmt *s, int set, size_t at);
-        void (*has)(struct stmt *s, const char *alias, const struct column *c);
+        void (*has)(struct stmt *s, const char *alias, const struct column *c, int set, size_t at);
+        enum value_kind given_as; /* what the engine gives a whole number as */
+        size_t most;              /* worth while up to so many; 0: however many */
     } runs;
     bool picks_by_read; /* a locking read locks what it looks at: keys are read first, then locked */
     bool deletes_alias; /* DELETE this FROM t AS this */

@@ -314,6 +314,7 @@ static void delete_from(struct stmt *s, const struct dialect *d, const struct ta
                         bool more)
 {
     stmt_clear(s);
+    s->deletes = t;
     if (d->delete_by && !more && b->n == 1 && sql_index_by(t, b) &&
         d->delete_by(s, t, b->columns[0], b->set, b->at[0], b->types[0]))
         return;
@@ -367,10 +368,12 @@ static void by_runs(struct stmt *s, const struct dialect *d, const struct table 
     stmt_clear(s);
     sql_add(s, verb);
     sql_from_table(s, d, t, THIS);
-    sql_add(s, joined);
-    d->runs.list(s, b->set, b->at[0]);
+    if (d->runs.list) {
+        sql_add(s, joined);
+        d->runs.list(s, b->set, b->at[0]);
+    }
     sql_add(s, " WHERE ");
-    d->runs.has(s, THIS, b->columns[0]);
+    d->runs.has(s, THIS, b->columns[0], b->set, b->at[0]);
 }
 
 static bool delete_by_runs(struct stmt *s, const struct dialect *d, const struct table *t,
@@ -379,6 +382,8 @@ static bool delete_by_runs(struct stmt *s, const struct dialect *d, const struct
     if (!sql_may_go_by_runs(d, t, b))
         return false;
     by_runs(s, d, t, b, "DELETE", " USING ");
+    s->deletes = t;
+    s->runs_of = b->columns[0];
     return true;
 }
 

@@ -29,7 +29,10 @@ static struct by_index by_index_new(size_t n)
 
 static bool few_runs(struct sql_store *s, const struct stmt *st)
 {
-    return rows_runs(&s->sets[st->params[0].set].rows, st->params[0].set_column);
+    const struct dialect *d = s->engine->dialect;
+    const struct param *p = &st->params[0];
+    const struct runs *runs = rows_runs(&s->sets[p->set].rows, p->set_column, d->runs.given_as);
+    return runs && (!d->runs.most || runs->n <= d->runs.most);
 }
 
 static bool is_watched(const struct node *n, const struct node *kid)
@@ -77,9 +80,9 @@ static int run_by_index(struct sql_store *s, const struct plan *p, struct by_ind
     return -1;
 }
 
-/* A row that went from one run to another while the DELETE waited for it belongs to neither as the DELETE
- * sees it: it was met, and did not go. Where a foreign key watches, the row that owns it could not go either;
- * elsewhere it would be left behind. */
+/* Where nobody else is kept out, a row that went from one run to another while the DELETE waited for it
+ * belongs to neither as the DELETE sees it: it was met, and did not go. Where a foreign key watches, the row
+ * that owns it could not go either; elsewhere it would be left behind. */
 static bool may_be_left(const struct node *n, const struct node *kid, const struct by_index_one *deleted)
 {
     return !is_watched(n, kid) && (!deleted->index || deleted->met != deleted->rows);
@@ -91,7 +94,7 @@ static int none_left(struct sql_store *s, const struct plan *p, const struct nod
 {
     AUTO(by_index_release) struct by_index left = by_index_new(n->n_kids);
     left.n = 0;
-    for (size_t i = 0; i < n->n_kids; i++)
+    for (size_t i = 0; i < n->n_kids && s->engine->dialect->locks_rows; i++)
         if (may_be_left(n, &n->kids[i], &deletes->list[i]))
             sql_kids_left_by_runs(&left.list[left.n++].st, s->engine->dialect, n, &n->kids[i]);
     if (left.n && run_by_index(s, p, &left, e) < 0)

@@ -196,15 +196,15 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool number_of(const struct value *v, int64_t *ret)
+static bool number_of(const struct value *v, enum value_kind given_as, int64_t *ret)
 {
     char *end = NULL;
-    if (v->kind == VALUE_INTEGER) {
+    if (v->kind != given_as || (given_as == VALUE_TEXT && !v->len))
+        return false;
+    if (given_as == VALUE_INTEGER) {
         *ret = v->integer;
         return true;
     }
-    if (v->kind != VALUE_TEXT || !v->len)
-        return false;
     errno = 0;
     *ret = strtoll(v->text, &end, 10);
     return errno == 0 && (size_t)(end - v->text) == v->len;
@@ -227,9 +227,9 @@ static size_t join_runs(int64_t *first, int64_t *last, size_t n)
     return runs;
 }
 
-const struct runs *rows_runs(struct rows *r, size_t column)
+const struct runs *rows_runs(struct rows *r, size_t column, enum value_kind given_as)
 {
-    enum { LEAST = 4, SHARE = 4, MOST = 125 }; /* each of them is believed to be a ninth of the table */
+    enum { LEAST = 4, SHARE = 4 };
     size_t n = 0;
     if (r->runs && r->runs->column == column)
         return r->runs->n ? r->runs : NULL;
@@ -240,13 +240,13 @@ const struct runs *rows_runs(struct rows *r, size_t column)
         return NULL;
     runs->first = mem_alloc(r->n_rows * sizeof(*runs->first));
     runs->last = mem_alloc(r->n_rows * sizeof(*runs->last));
-    while (n < r->n_rows && number_of(&rows_at(r, n)[column], &runs->first[n]))
+    while (n < r->n_rows && number_of(&rows_at(r, n)[column], given_as, &runs->first[n]))
         n++;
     if (n < r->n_rows)
         return NULL;
     qsort(runs->first, n, sizeof(*runs->first), by_number);
     size_t joined = join_runs(runs->first, runs->last, n);
-    runs->n = joined <= MOST && joined * SHARE <= n ? joined : 0;
+    runs->n = joined * SHARE <= n ? joined : 0;
     return runs->n ? runs : NULL;
 }
 

@@ -31,9 +31,9 @@ void rows_push(struct rows *r, const struct value *cells); /* copies texts; n_co
  * returned. r must be empty. */
 char *rows_make(struct rows *r, size_t n_columns, size_t n_rows, size_t bytes);
 const struct value *rows_at(const struct rows *r, size_t row);
-/* The column's values as runs. NULL: they are no whole numbers, or so many runs that it is not worth while.
- */
-const struct runs *rows_runs(struct rows *r, size_t column);
+/* The column's values as runs. NULL: they are no whole numbers, given as this kind of value, or so many runs
+ * that it is not worth while. */
+const struct runs *rows_runs(struct rows *r, size_t column, enum value_kind given_as);
 
 /* A value as people read it: NULL, 42, 1.5, text as it is, x'00ff'. */
 void value_print(const struct value *v, struct text *out);

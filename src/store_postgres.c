@@ -334,7 +334,7 @@ static void add_numbers(struct text *t, const int64_t *numbers, size_t n)
 
 static void add_part(struct text *t, struct rows *rows, const struct param *p)
 {
-    const struct runs *runs = p->part == ROWS_EACH ? NULL : rows_runs(rows, p->set_column);
+    const struct runs *runs = p->part == ROWS_EACH ? NULL : rows_runs(rows, p->set_column, VALUE_TEXT);
     if (p->part == ROWS_EACH)
         add_array(t, rows, p->set_column);
     else if (runs)

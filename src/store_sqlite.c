@@ -47,6 +47,7 @@ struct sqlite_store {
     int64_t synced_us;            /* when one last was */
     int64_t others;               /* what pressure() saw last; 0: it did not look yet … */
     bool alone;                   /* … or nobody has written since */
+    struct known_ties ties;       /* as far as asked for */
     struct zone **zones;          /* opened by lapse_instant */
     size_t n_zones;
 };
@@ -447,16 +448,155 @@ static void allow_quoted_strings(struct sqlite_store *q, bool allow)
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, (int)allow, NULL);
 }
 
+/* Unlike the PRAGMA, this has effect within a transaction. */
+static int enforce_foreign_keys(struct sqlite_store *q, bool on, struct err *e)
+{
+    int now_on = !on;
+    sqlite3_db_config(q->db, SQLITE_DBCONFIG_ENABLE_FKEY, (int)on, &now_on);
+    return now_on == (int)on ? 0
+                             : err_set(e, ERR_DATABASE, "this build of SQLite does not enforce foreign keys");
+}
+
+static int run_once(struct sqlite_store *q, const struct stmt *s, int64_t *ret, struct err *e)
+{
+    if (run_stmt(q, s, NULL, e))
+        return -1;
+    *ret = sqlite3_changes64(q->db);
+    return 0;
+}
+
+static const struct runs *runs_of(struct sqlite_store *q, const struct stmt *s)
+{
+    const struct param *p = &s->params[0];
+    return rows_runs(&q->sql.sets[p->set].rows, p->set_column, VALUE_INTEGER);
+}
+
+static int step_run(struct sqlite_store *q, sqlite3_stmt *st, const struct runs *runs, size_t i,
+                    struct rows *ret, struct err *e)
+{
+    if (still_open(q, e))
+        return -1;
+    sqlite3_reset(st);
+    if (sqlite3_bind_int64(st, 1, runs->first[i]) != SQLITE_OK ||
+        sqlite3_bind_int64(st, 2, runs->last[i]) != SQLITE_OK)
+        return fail(q, e);
+    return step(q, st, ret, e);
+}
+
+/* Once for each run of the set's numbers. */
+static int run_by_runs(struct sqlite_store *q, const struct stmt *s, int64_t *ret, struct err *e)
+{
+    AUTO(reset_p) sqlite3_stmt *st = NULL;
+    const struct runs *runs = runs_of(q, s);
+    if (compiled(q, s, &st, e))
+        return -1;
+    start_clock(q);
+    *ret = 0;
+    for (size_t i = 0; runs && i < runs->n; i++) {
+        if (step_run(q, st, runs, i, NULL, e))
+            return -1;
+        *ret += sqlite3_changes64(q->db);
+    }
+    return 0;
+}
+
+typedef int running(struct sqlite_store *q, const struct stmt *s, int64_t *ret, struct err *e);
+
+/* Where foreign keys are enforced and a table has any, SQLite goes twice over the rows that a DELETE is
+ * about, and looks for what refers to each. */
+static int run_unwatched(struct sqlite_store *q, running *run_it, const struct stmt *s, int64_t *ret,
+                         struct err *e)
+{
+    if (enforce_foreign_keys(q, false, e))
+        return -1;
+    int rc = run_it(q, s, ret, e);
+    return enforce_foreign_keys(q, true, rc ? NULL : e) ? -1 : rc;
+}
+
+static int run_watched(struct sqlite_store *q, running *run_it, const struct stmt *s, int64_t *ret,
+                       struct err *e)
+{
+    allow_quoted_strings(q, true);
+    int rc = run_it(q, s, ret, e);
+    allow_quoted_strings(q, false);
+    return rc;
+}
+
+/* Violations that a later statement of the transaction may yet make good. */
+static bool owes_foreign_keys(const struct sqlite_store *q)
+{
+    int violations = 0, highest = 0;
+    sqlite3_db_status(q->db, SQLITE_DBSTATUS_DEFERRED_FKS, &violations, &highest, 0);
+    return violations;
+}
+
+static int any_refers(struct sqlite_store *q, const char *question, const struct stmt *s, bool *ret,
+                      struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    AUTO(stmt_release) struct stmt asked = {0};
+    AUTO(reset_p) sqlite3_stmt *st = NULL;
+    const struct runs *runs = runs_of(q, s);
+    text_add(&asked.sql, question);
+    for (size_t i = 0; i < s->n_params; i++)
+        sql_bind_runs(&asked, s->params[i].set, s->params[i].set_column, s->params[i].part, NULL);
+    if (compiled(q, &asked, &st, e))
+        return -1;
+    start_clock(q);
+    *ret = false;
+    for (size_t i = 0; runs && i < runs->n && !*ret; i++) {
+        found.n_rows = 0;
+        if (step_run(q, st, runs, i, &found, e))
+            return -1;
+        *ret = found.n_rows != 1 || rows_at(&found, 0)->integer != 0;
+    }
+    return 0;
+}
+
+/* Foreign keys have nothing to say of rows to which none refers; nobody else writes now. Whether any does is
+ * asked of whole runs at once, where SQLite would look for each row. */
+static int goes_unwatched(struct sqlite_store *q, const struct stmt *s, bool *ret, struct err *e)
+{
+    const struct ties *ties = NULL;
+    *ret = false;
+    if (!s->deletes || !q->in_transaction || owes_foreign_keys(q))
+        return 0;
+    if (sqlite_ties(&q->sql, &q->ties, s->deletes, &ties, e))
+        return -1;
+    *ret = ties->none;
+    if (!ties->question || !s->runs_of || s->runs_of != s->deletes->key[0])
+        return 0;
+    bool any;
+    if (any_refers(q, ties->question, s, &any, e))
+        return -1;
+    *ret = !any;
+    return 0;
+}
+
+static int change(struct sqlite_store *q, running *run_it, const struct stmt *s, int64_t *ret, struct err *e)
+{
+    bool unwatched;
+    if (still_open(q, e) || goes_unwatched(q, s, &unwatched, e))
+        return -1;
+    return (unwatched ? run_unwatched : run_watched)(q, run_it, s, ret, e);
+}
+
 static int execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e)
 {
-    struct sqlite_store *q = of_sql(s);
-    allow_quoted_strings(q, true);
-    int rc = run_stmt(q, st, NULL, e);
-    int64_t affected = rc ? 0 : sqlite3_changes64(q->db);
-    allow_quoted_strings(q, false);
-    if (rc == 0 && ret_affected)
+    int64_t affected = 0;
+    if (change(of_sql(s), run_once, st, &affected, e))
+        return -1;
+    if (ret_affected)
         *ret_affected = affected;
-    return rc;
+    return 0;
+}
+
+static int execute_by_index(struct sql_store *s, struct by_index *b, struct err *e)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (change(of_sql(s), run_by_runs, &b->list[i].st, &b->list[i].rows, e))
+            return -1;
+    return 0;
 }
 
 /* A trigger may end the transaction in one run, and the next would be one of its own. */
@@ -808,7 +948,7 @@ static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t sta
         return err_set(e, ERR_DATABASE, "sqlite: %s can only be read, not written", q->path);
     if (q->db)
         q->lock_timeout_us = lock_timeout_us;
-    if (still_open(q, e) || choose_sync(q, e))
+    if (still_open(q, e) || choose_sync(q, e) || enforce_foreign_keys(q, true, e))
         return -1;
     return begin(q, "BEGIN IMMEDIATE", statement_timeout_us, e);
 }
@@ -817,11 +957,9 @@ static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t sta
 static int settle(struct sql_store *s, struct err *e)
 {
     struct sqlite_store *q = of_sql(s);
-    int violations = 0, highest = 0;
     if (still_open(q, e))
         return -1;
-    sqlite3_db_status(q->db, SQLITE_DBSTATUS_DEFERRED_FKS, &violations, &highest, 0);
-    if (violations)
+    if (owes_foreign_keys(q))
         return fail_code(SQLITE_CONSTRAINT_FOREIGNKEY, "FOREIGN KEY constraint failed", e);
     return 0;
 }
@@ -940,6 +1078,7 @@ static void disconnect(struct sqlite_store *q)
 {
     for (size_t i = 0; i < STATEMENTS_KEPT; i++)
         forget_statement(&q->kept[i]);
+    known_ties_release(&q->ties);
     sqlite3_close_v2(q->db);
     q->db = NULL;
     q->in_transaction = q->marked = q->lax = q->logs_ahead = q->alone = false;
@@ -1071,6 +1210,7 @@ static const struct engine engine = {
     .dialect = &dialect_sqlite,
     .query = query,
     .execute = execute,
+    .execute_by_index = execute_by_index,
     .each = each,
     .load_set = load_set,
     .begin_read = begin_read,

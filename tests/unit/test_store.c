@@ -145,9 +145,10 @@ static void numbers_in_a_row_are_a_run(void **state)
                                           INT64_MIN + 1};
         for (size_t i = 0; i < COUNT_OF(numbers); i++)
             push_number(&r, numbers[i], as_text);
-        const struct runs *runs = rows_runs(&r, 0);
+        const enum value_kind as = as_text ? VALUE_TEXT : VALUE_INTEGER;
+        const struct runs *runs = rows_runs(&r, 0, as);
         assert_non_null(runs);
-        assert_ptr_equal(rows_runs(&r, 0), runs);
+        assert_ptr_equal(rows_runs(&r, 0, as), runs);
         static const int64_t ends[][2] = {
             {INT64_MIN, INT64_MIN + 2}, {-3, 2}, {4, 7}, {INT64_MAX - 2, INT64_MAX}};
         assert_int_equal(runs->n, COUNT_OF(ends));
@@ -156,9 +157,9 @@ static void numbers_in_a_row_are_a_run(void **state)
             assert_int_equal(runs->last[i], ends[i][1]);
         }
         push_number(&r, 9, as_text); /* a fifth run, for 18 numbers: too many */
-        assert_null(rows_runs(&r, 0));
+        assert_null(rows_runs(&r, 0, as));
         push_number(&r, 8, as_text);
-        assert_int_equal(rows_runs(&r, 0)->n, 4);
+        assert_int_equal(rows_runs(&r, 0, as)->n, 4);
     }
 }
 
@@ -173,15 +174,21 @@ static void what_is_no_number_has_no_runs(void **state)
         {.kind = VALUE_TEXT, .text = "5x", .len = 2},
         {.kind = VALUE_TEXT, .text = "5\0", .len = 2},
         {.kind = VALUE_TEXT, .text = "9223372036854775808", .len = 19},
+        {.kind = VALUE_INTEGER, .integer = 5}, /* not as the others are given */
     };
+    const enum value_kind as = VALUE_TEXT;
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
         AUTO(rows_release) struct rows r = {.n_columns = 1};
         for (int64_t number = 1; number < 9; number++)
             push_number(&r, number, true);
-        assert_non_null(rows_runs(&r, 0));
+        assert_non_null(rows_runs(&r, 0, as));
         rows_push(&r, &odd[i]);
-        assert_null(rows_runs(&r, 0));
+        assert_null(rows_runs(&r, 0, as));
     }
+    AUTO(rows_release) struct rows r = {.n_columns = 1};
+    for (int64_t number = 1; number < 9; number++)
+        push_number(&r, number, true);
+    assert_null(rows_runs(&r, 0, VALUE_INTEGER));
 }
 
 int main(void)
