@@ -40,7 +40,7 @@ static const double OTHERS_ON = 2, OTHERS_OFF = 0.5, ONE_WRITER_ON = 0.5, ONE_WR
 static const double OTHERS_MEMORY_US = 1e6;
 /* … and who waits for its lock sleeps up to 100 ms between two tries of it: a pause that is longer lets in
  * whoever waits, and so it is seen; without one nobody might ever be. */
-static const int64_t PROBE_EVERY_US = 2500 * US_PER_MS, PROBE_FIRST_US = 300 * US_PER_MS,
+static const int64_t PROBE_EVERY_US = 2500 * US_PER_MS, PROBE_FIRST_US = 50 * US_PER_MS,
                      PROBE_US = 110 * US_PER_MS;
 static const double FLOW_SOME = 0.01, FLOW_MUCH = 0.1, FLOW_STOP = 0.5; /* shares of the time */
 static const double DEAR = 0.8; /* of the time of a transaction: what it costs itself */
