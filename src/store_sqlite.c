@@ -448,13 +448,19 @@ static void allow_quoted_strings(struct sqlite_store *q, bool allow)
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, (int)allow, NULL);
 }
 
-/* Unlike the PRAGMA, this has effect within a transaction. */
-static int enforce_foreign_keys(struct sqlite_store *q, bool on, struct err *e)
+/* Unlike the PRAGMA, this has effect within a transaction. Returns whether it is so now. */
+static bool switch_foreign_keys(struct sqlite_store *q, bool on)
 {
     int now_on = !on;
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_ENABLE_FKEY, (int)on, &now_on);
-    return now_on == (int)on ? 0
-                             : err_set(e, ERR_DATABASE, "this build of SQLite does not enforce foreign keys");
+    return now_on == (int)on;
+}
+
+static int foreign_keys_again(struct sqlite_store *q, struct err *e)
+{
+    return switch_foreign_keys(q, true)
+               ? 0
+               : err_set(e, ERR_DATABASE, "sqlite: foreign keys cannot be enforced any more");
 }
 
 static int run_once(struct sqlite_store *q, const struct stmt *s, int64_t *ret, struct err *e)
@@ -502,17 +508,6 @@ static int run_by_runs(struct sqlite_store *q, const struct stmt *s, int64_t *re
 
 typedef int running(struct sqlite_store *q, const struct stmt *s, int64_t *ret, struct err *e);
 
-/* Where foreign keys are enforced and a table has any, SQLite goes twice over the rows that a DELETE is
- * about, and looks for what refers to each. */
-static int run_unwatched(struct sqlite_store *q, running *run_it, const struct stmt *s, int64_t *ret,
-                         struct err *e)
-{
-    if (enforce_foreign_keys(q, false, e))
-        return -1;
-    int rc = run_it(q, s, ret, e);
-    return enforce_foreign_keys(q, true, rc ? NULL : e) ? -1 : rc;
-}
-
 static int run_watched(struct sqlite_store *q, running *run_it, const struct stmt *s, int64_t *ret,
                        struct err *e)
 {
@@ -520,6 +515,17 @@ static int run_watched(struct sqlite_store *q, running *run_it, const struct stm
     int rc = run_it(q, s, ret, e);
     allow_quoted_strings(q, false);
     return rc;
+}
+
+/* Where foreign keys are enforced and a table has any, SQLite goes twice over the rows that a DELETE is
+ * about, and looks for what refers to each. */
+static int run_unwatched(struct sqlite_store *q, running *run_it, const struct stmt *s, int64_t *ret,
+                         struct err *e)
+{
+    if (!switch_foreign_keys(q, false))
+        return run_watched(q, run_it, s, ret, e);
+    int rc = run_it(q, s, ret, e);
+    return foreign_keys_again(q, rc ? NULL : e) ? -1 : rc;
 }
 
 /* Violations that a later statement of the transaction may yet make good. */
@@ -948,7 +954,7 @@ static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t sta
         return err_set(e, ERR_DATABASE, "sqlite: %s can only be read, not written", q->path);
     if (q->db)
         q->lock_timeout_us = lock_timeout_us;
-    if (still_open(q, e) || choose_sync(q, e) || enforce_foreign_keys(q, true, e))
+    if (still_open(q, e) || choose_sync(q, e) || foreign_keys_again(q, e))
         return -1;
     return begin(q, "BEGIN IMMEDIATE", statement_timeout_us, e);
 }
