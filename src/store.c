@@ -72,11 +72,6 @@ static struct store_marks *marks_of(struct store *s)
     return s->marks ? s->marks : &s->own_marks;
 }
 
-static const struct store_marks *marks_in(const struct store *s)
-{
-    return s->marks ? s->marks : &s->own_marks;
-}
-
 void store_mark_begin(struct store *s)
 {
     if (!s->marking)
@@ -98,15 +93,15 @@ void store_unmark(struct store *s)
     s->marking = false;
 }
 
-int64_t store_marks_done(const struct store *s)
+int64_t store_marks_done(struct store *s)
 {
-    return atomic_load(&marks_in(s)->done);
+    return atomic_load(&marks_of(s)->done);
 }
 
 /* What was begun by now, and was not done before, may have been counted. */
-void store_take_marks_off(const struct store *s, int64_t counted, int64_t done, struct pressure *ret)
+void store_take_marks_off(struct store *s, int64_t counted, int64_t done, struct pressure *ret)
 {
-    int64_t under_way = atomic_load(&marks_in(s)->begun) - done;
+    int64_t under_way = atomic_load(&marks_of(s)->begun) - done;
     ret->others = counted - done;
     ret->under_way = under_way > 0 ? under_way : 0;
 }

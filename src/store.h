@@ -358,8 +358,8 @@ void store_mark(struct store *s);
 void store_unmark(struct store *s);
 /* What others wrote, where the engine counted `counted` after marks_done was `done` here: at most
  * ret->others, and at least ret->under_way less. */
-int64_t store_marks_done(const struct store *s);
-void store_take_marks_off(const struct store *s, int64_t counted, int64_t done, struct pressure *ret);
+int64_t store_marks_done(struct store *s);
+void store_take_marks_off(struct store *s, int64_t counted, int64_t done, struct pressure *ret);
 void store_close(struct store *s);
 void store_close_p(struct store **s);
 extern const struct store_ops store_sqlite, store_postgres, store_mariadb;
