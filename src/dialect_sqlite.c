@@ -88,13 +88,13 @@ static void in_set(struct stmt *s, const char *alias, const struct column *const
     text_add(&s->sql, ")");
 }
 
-/* Between two whole numbers that follow each other, a column may hold others: 1.5. typeof() would be asked at
- * the price of a function call. */
+/* Between two whole numbers that follow each other a column may hold others: 1.5. typeof() would be asked at
+ * the price of a function call. The CASTs have a column that holds texts after all compared as numbers. */
 static void runs_have(struct stmt *s, const char *alias, const struct column *c, int set, size_t at)
 {
     sql_column(s, self, alias, c);
-    text_addf(&s->sql, " BETWEEN ?%zu", sql_bind_runs(s, set, at, ROWS_FIRSTS, NULL));
-    text_addf(&s->sql, " AND ?%zu AND ", sql_bind_runs(s, set, at, ROWS_LASTS, NULL));
+    text_addf(&s->sql, " BETWEEN CAST(?%zu AS INTEGER)", sql_bind_runs(s, set, at, ROWS_FIRSTS, NULL));
+    text_addf(&s->sql, " AND CAST(?%zu AS INTEGER) AND ", sql_bind_runs(s, set, at, ROWS_LASTS, NULL));
     sql_column(s, self, alias, c);
     text_add(&s->sql, " | 0 = ");
     sql_column(s, self, alias, c);

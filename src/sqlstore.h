@@ -12,9 +12,9 @@ struct keyset {
     const struct node *node;
 };
 
-/* Statements in this order, each of which finds its rows by an index that is to be used. */
-struct by_index {
-    struct by_index_one {
+/* Statements in this order, each about the runs of a set's numbers. */
+struct by_runs {
+    struct by_runs_one {
         struct stmt st;
         const struct table *table;
         const struct index *index; /* asked: met; NULL: it is not wanted, or was not to be known */
@@ -32,8 +32,9 @@ struct engine {
      * is the engine's own, text the database's words. Set parameters refer to store->sets. */
     int (*query)(struct sql_store *s, const struct stmt *st, struct rows *ret, struct err *e);
     int (*execute)(struct sql_store *s, const struct stmt *st, int64_t *ret_affected, struct err *e);
-    /* NULL: there is nothing to be gained by that. */
-    int (*execute_by_index)(struct sql_store *s, struct by_index *b, struct err *e);
+    /* Each finds its rows by an index, which is used whatever the engine believes of the table. NULL: there
+     * is nothing to be gained by that. */
+    int (*execute_by_runs)(struct sql_store *s, struct by_runs *b, struct err *e);
     /* Runs a statement once for every row of a set, whose values are its set parameters: all that it gives
      * (ret may be NULL) until there are `most` rows, and what each run changed. The set need not be loaded.
      * NULL: each would cost a way to the server, and statements about whole sets are faster. */

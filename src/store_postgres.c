@@ -447,7 +447,7 @@ static void add_relation(struct text *sql, const struct postgres *p, const struc
 
 /* Rows that this session has found yet: by the index, by a bitmap of the table, by reading it whole; NULL: it
  * does not count them. */
-static void add_met(struct text *sql, const struct postgres *p, const struct by_index_one *one)
+static void add_met(struct text *sql, const struct postgres *p, const struct by_runs_one *one)
 {
     const char *const by[] = {"fetched", "fetched", "returned"},
                       *of[] = {one->index->name, one->table->name, one->table->name};
@@ -462,7 +462,7 @@ static void add_met(struct text *sql, const struct postgres *p, const struct by_
 
 /* A setting, and what each has met: sign times as much is added. Where that is not known, nobody asks again.
  */
-static int set_and_count(struct postgres *p, const char *setting, struct by_index *b, int sign, struct err *e)
+static int set_and_count(struct postgres *p, const char *setting, struct by_runs *b, int sign, struct err *e)
 {
     AUTO(text_release) struct text sql = {0};
     const char *between = "; SELECT ";
@@ -492,7 +492,7 @@ static int set_and_count(struct postgres *p, const char *setting, struct by_inde
 
 /* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
  * these statements: others, a trigger's among them, may have no index. */
-static int postgres_execute_by_index(struct sql_store *s, struct by_index *b, struct err *e)
+static int postgres_execute_by_runs(struct sql_store *s, struct by_runs *b, struct err *e)
 {
     if (set_and_count(of_sql(s), "SET LOCAL enable_seqscan = off", b, -1, e) < 0)
         return -1;
@@ -739,7 +739,7 @@ static const struct engine engine_postgres = {
     .dialect = &dialect_postgres,
     .query = postgres_query,
     .execute = postgres_execute,
-    .execute_by_index = postgres_execute_by_index,
+    .execute_by_runs = postgres_execute_by_runs,
     .load_set = postgres_load_set,
     .begin_read = postgres_begin_read,
     .begin_write = postgres_begin_write,

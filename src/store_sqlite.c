@@ -258,11 +258,12 @@ static int prepare(struct sqlite_store *q, const char *sql, sqlite3_stmt **ret, 
 }
 
 /* A condition of the contract may hold @x, which SQLite would read as parameters that are NULL. */
-static int prepare_stmt(struct sqlite_store *q, const struct stmt *s, sqlite3_stmt **ret, struct err *e)
+static int prepare_text(struct sqlite_store *q, const struct text *sql, size_t n_params, sqlite3_stmt **ret,
+                        struct err *e)
 {
-    if (prepare(q, text_str(&s->sql), ret, e))
+    if (prepare(q, text_str(sql), ret, e))
         return -1;
-    if ((size_t)sqlite3_bind_parameter_count(*ret) != s->n_params)
+    if ((size_t)sqlite3_bind_parameter_count(*ret) != n_params)
         return fail_code(SQLITE_ERROR, "a parameter that is not :now", e);
     return 0;
 }
@@ -275,35 +276,36 @@ static void forget_statement(struct kept_statement *k)
 }
 
 /* The one that was not asked for the longest makes room. */
-static sqlite3_stmt *keep_statement(struct sqlite_store *q, const struct stmt *s, sqlite3_stmt *st)
+static sqlite3_stmt *keep_statement(struct sqlite_store *q, const struct text *sql, sqlite3_stmt *st)
 {
     struct kept_statement *oldest = &q->kept[0];
     for (size_t i = 1; i < STATEMENTS_KEPT; i++)
         if (q->kept[i].used < oldest->used)
             oldest = &q->kept[i];
     forget_statement(oldest);
-    *oldest = (struct kept_statement){st, mem_strdup(text_str(&s->sql)), s->sql.len, ++q->uses};
+    *oldest = (struct kept_statement){st, mem_strdup(text_str(sql)), sql->len, ++q->uses};
     return st;
 }
 
 /* What is given is to be reset after use; it is the store's. SQLite compiles it anew by itself where the
  * schema has changed. */
-static int compiled(struct sqlite_store *q, const struct stmt *s, sqlite3_stmt **ret, struct err *e)
+static int compiled(struct sqlite_store *q, const struct text *sql, size_t n_params, sqlite3_stmt **ret,
+                    struct err *e)
 {
     sqlite3_stmt *st = NULL;
     for (size_t i = 0; i < STATEMENTS_KEPT; i++) {
         struct kept_statement *k = &q->kept[i];
-        if (!k->st || k->len != s->sql.len || memcmp(k->sql, text_str(&s->sql), k->len) != 0)
+        if (!k->st || k->len != sql->len || memcmp(k->sql, text_str(sql), k->len) != 0)
             continue;
         k->used = ++q->uses;
         *ret = k->st;
         return 0;
     }
-    if (prepare_stmt(q, s, &st, e)) {
+    if (prepare_text(q, sql, n_params, &st, e)) {
         sqlite3_finalize(st);
         return -1;
     }
-    *ret = keep_statement(q, s, st);
+    *ret = keep_statement(q, sql, st);
     return 0;
 }
 
@@ -426,7 +428,7 @@ static int bind(struct sqlite_store *q, sqlite3_stmt *st, const struct stmt *s, 
 static int run_stmt(struct sqlite_store *q, const struct stmt *s, struct rows *ret, struct err *e)
 {
     AUTO(reset_p) sqlite3_stmt *st = NULL;
-    if (still_open(q, e) || compiled(q, s, &st, e) || bind(q, st, s, NULL, e))
+    if (still_open(q, e) || compiled(q, &s->sql, s->n_params, &st, e) || bind(q, st, s, NULL, e))
         return -1;
     return run(q, st, ret, e);
 }
@@ -471,10 +473,11 @@ static int run_once(struct sqlite_store *q, const struct stmt *s, int64_t *ret, 
     return 0;
 }
 
-static const struct runs *runs_of(struct sqlite_store *q, const struct stmt *s)
+static int runs_for(struct sqlite_store *q, const struct stmt *s, const struct runs **ret, struct err *e)
 {
     const struct param *p = &s->params[0];
-    return rows_runs(&q->sql.sets[p->set].rows, p->set_column, VALUE_INTEGER);
+    *ret = rows_runs(&q->sql.sets[p->set].rows, p->set_column, VALUE_INTEGER);
+    return *ret ? 0 : err_set(e, ERR_DATABASE, "sqlite: set %d has no runs", p->set);
 }
 
 static int step_run(struct sqlite_store *q, sqlite3_stmt *st, const struct runs *runs, size_t i,
@@ -493,12 +496,12 @@ static int step_run(struct sqlite_store *q, sqlite3_stmt *st, const struct runs 
 static int run_by_runs(struct sqlite_store *q, const struct stmt *s, int64_t *ret, struct err *e)
 {
     AUTO(reset_p) sqlite3_stmt *st = NULL;
-    const struct runs *runs = runs_of(q, s);
-    if (compiled(q, s, &st, e))
+    const struct runs *runs = NULL;
+    if (runs_for(q, s, &runs, e) || compiled(q, &s->sql, s->n_params, &st, e))
         return -1;
     start_clock(q);
     *ret = 0;
-    for (size_t i = 0; runs && i < runs->n; i++) {
+    for (size_t i = 0; i < runs->n; i++) {
         if (step_run(q, st, runs, i, NULL, e))
             return -1;
         *ret += sqlite3_changes64(q->db);
@@ -536,21 +539,18 @@ static bool owes_foreign_keys(const struct sqlite_store *q)
     return violations;
 }
 
-static int any_refers(struct sqlite_store *q, const char *question, const struct stmt *s, bool *ret,
+static int any_refers(struct sqlite_store *q, const char *question, const struct runs *runs, bool *ret,
                       struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    AUTO(stmt_release) struct stmt asked = {0};
+    AUTO(text_release) struct text sql = {0};
     AUTO(reset_p) sqlite3_stmt *st = NULL;
-    const struct runs *runs = runs_of(q, s);
-    text_add(&asked.sql, question);
-    for (size_t i = 0; i < s->n_params; i++)
-        sql_bind_runs(&asked, s->params[i].set, s->params[i].set_column, s->params[i].part, NULL);
-    if (compiled(q, &asked, &st, e))
+    text_add(&sql, question);
+    if (compiled(q, &sql, 2, &st, e))
         return -1;
     start_clock(q);
     *ret = false;
-    for (size_t i = 0; runs && i < runs->n && !*ret; i++) {
+    for (size_t i = 0; i < runs->n && !*ret; i++) {
         found.n_rows = 0;
         if (step_run(q, st, runs, i, &found, e))
             return -1;
@@ -572,8 +572,9 @@ static int goes_unwatched(struct sqlite_store *q, const struct stmt *s, bool *re
     *ret = ties->none;
     if (!ties->question || !s->runs_of || s->runs_of != s->deletes->key[0])
         return 0;
+    const struct runs *runs = NULL;
     bool any;
-    if (any_refers(q, ties->question, s, &any, e))
+    if (runs_for(q, s, &runs, e) || any_refers(q, ties->question, runs, &any, e))
         return -1;
     *ret = !any;
     return 0;
@@ -597,7 +598,7 @@ static int execute(struct sql_store *s, const struct stmt *st, int64_t *ret_affe
     return 0;
 }
 
-static int execute_by_index(struct sql_store *s, struct by_index *b, struct err *e)
+static int execute_by_runs(struct sql_store *s, struct by_runs *b, struct err *e)
 {
     for (size_t i = 0; i < b->n; i++)
         if (change(of_sql(s), run_by_runs, &b->list[i].st, &b->list[i].rows, e))
@@ -610,7 +611,7 @@ static int run_each(struct sqlite_store *q, const struct stmt *s, const struct r
                     struct rows *ret, int64_t *ret_changed, struct err *e)
 {
     AUTO(reset_p) sqlite3_stmt *st = NULL;
-    if (compiled(q, s, &st, e))
+    if (compiled(q, &s->sql, s->n_params, &st, e))
         return -1;
     start_clock(q);
     for (size_t i = 0; i < set->n_rows && (!ret || ret->n_rows < most); i++) {
@@ -644,7 +645,7 @@ static int accepts(struct sql_store *s, const struct stmt *st, struct err *e)
 {
     AUTO(finalize_p) sqlite3_stmt *compiled = NULL;
     struct sqlite_store *q = of_sql(s);
-    return still_open(q, e) ? -1 : prepare_stmt(q, st, &compiled, e);
+    return still_open(q, e) ? -1 : prepare_text(q, &st->sql, st->n_params, &compiled, e);
 }
 
 /* "SEARCH this USING INDEX …" it is to be, and no B-tree to sort in. */
@@ -1216,7 +1217,7 @@ static const struct engine engine = {
     .dialect = &dialect_sqlite,
     .query = query,
     .execute = execute,
-    .execute_by_index = execute_by_index,
+    .execute_by_runs = execute_by_runs,
     .each = each,
     .load_set = load_set,
     .begin_read = begin_read,

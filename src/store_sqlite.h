@@ -14,18 +14,21 @@ int sqlite_inspect(struct store *s, const struct table_names *names, struct fact
 int sqlite_list_tables(struct store *s, struct arena *a, struct table_name **ret, size_t *ret_n,
                        struct err *e);
 
-/* What foreign keys and triggers make of a row that goes, as the schema says now: asked once per table as
- * long as it stays the same. In a transaction, so that it does. */
+/* What foreign keys and triggers make of a row that goes, as the schema says now: asked once as long as it
+ * stays the same. In a transaction, so that it does. */
 struct ties {
-    char *table, *key; /* which tells its rows apart; "": more than one column does */
-    bool none;         /* no trigger, and no foreign key that refers to it */
-    char *question; /* no trigger, and these foreign keys refer to the key alone: 1 if any row refers to one
-                     * whose key is a whole number from ?1 to ?2, or to something in between; else 0. NULL:
-                     * that cannot be asked */
+    char *table, *key;
+    bool none;      /* no trigger, and no foreign key that refers to it. (Its own may be broken: SQLite would
+                     * then let no row go, though one less breaks nothing) */
+    char *question; /* no trigger, and foreign keys that refer to its primary key alone, which is the key: 1
+                     * if any row refers to one whose key lies from ?1 to ?2, else 0. NULL: it cannot be asked
+                     * so */
 };
 struct known_ties {
-    int64_t schema; /* whose they are */
-    struct ties *list;
+    int64_t schema;                   /* whose they are */
+    struct rows references, triggers; /* of all tables */
+    bool read;                        /* … these were */
+    struct ties *list;                /* of those that were asked for */
     size_t n;
 };
 int sqlite_ties(struct sql_store *s, struct known_ties *known, const struct table *t, const struct ties **ret,

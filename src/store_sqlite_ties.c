@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+enum { REFERENCES_MOST = 50 }; /* in one question */
 
 void known_ties_release(struct known_ties *known)
 {
@@ -12,115 +15,150 @@ void known_ties_release(struct known_ties *known)
         free(known->list[i].question);
     }
     free(known->list);
+    rows_release(&known->references);
+    rows_release(&known->triggers);
     *known = (struct known_ties){0};
 }
 
-static int ask_number(struct sql_store *s, const struct stmt *st, int64_t *ret, struct err *e)
+static int ask(struct sql_store *s, const char *sql, struct rows *ret, struct err *e)
 {
-    AUTO(rows_release) struct rows found = {0};
-    if (s->engine->query(s, st, &found, e) < 0)
-        return -1;
-    if (found.n_rows != 1 || rows_at(&found, 0)->kind != VALUE_INTEGER)
-        return err_set(e, ERR_DATABASE, "sqlite: the schema does not answer: %s", text_str(&st->sql));
-    *ret = rows_at(&found, 0)->integer;
-    return 0;
+    AUTO(stmt_release) struct stmt st = {0};
+    text_add(&st.sql, sql);
+    return s->engine->query(s, &st, ret, e);
 }
 
 static int ask_schema(struct sql_store *s, int64_t *ret, struct err *e)
 {
-    AUTO(stmt_release) struct stmt st = {0};
-    text_add(&st.sql, "PRAGMA main.schema_version");
-    return ask_number(s, &st, ret, e);
+    AUTO(rows_release) struct rows found = {0};
+    if (ask(s, "PRAGMA main.schema_version", &found, e) < 0)
+        return -1;
+    if (found.n_rows != 1 || rows_at(&found, 0)->kind != VALUE_INTEGER)
+        return err_set(e, ERR_DATABASE, "sqlite: the schema has no version");
+    *ret = rows_at(&found, 0)->integer;
+    return 0;
 }
 
-/* Names are compared as SQLite compares them. */
-static int ask_triggers(struct sql_store *s, const char *table, int64_t *ret, struct err *e)
+/* A row per column of a foreign key. Its numbers: the column makes a number of whatever is one. A text,
+ * compared with the key as the key compares, would be found elsewhere in the column's index. */
+enum { REF_PARENT, REF_TABLE, REF_COLUMN, REF_TO, REF_COLUMNS, REF_NUMBERS };
+static const char ALL_REFERENCES[] =
+    "SELECT k.\"table\", t.name, k.\"from\", k.\"to\","
+    " (SELECT count(*) FROM pragma_foreign_key_list(t.name, 'main') AS o WHERE o.id = k.id),"
+    " EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') AS c"
+    " WHERE c.name = k.\"from\" COLLATE NOCASE AND instr(upper(c.type), 'INT'))"
+    " FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS k WHERE t.type = 'table'";
+static const char ALL_TRIGGERS[] =
+    "SELECT tbl_name FROM main.sqlite_schema WHERE type = 'trigger'"
+    " UNION ALL SELECT tbl_name FROM temp.sqlite_schema WHERE type = 'trigger'";
+
+static int read_schema(struct sql_store *s, struct known_ties *known, struct err *e)
 {
+    int64_t schema;
+    if (ask_schema(s, &schema, e) < 0)
+        return -1;
+    if (known->read && schema == known->schema)
+        return 0;
+    known_ties_release(known);
+    if (ask(s, ALL_REFERENCES, &known->references, e) < 0 || ask(s, ALL_TRIGGERS, &known->triggers, e) < 0)
+        return -1;
+    known->schema = schema;
+    known->read = true;
+    return 0;
+}
+
+/* Whether this column alone is the table's primary key now: what refers to anything else may not be served by
+ * it, or by nothing. */
+static int is_primary_key(struct sql_store *s, const char *table, const char *key, bool *ret, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
     AUTO(stmt_release) struct stmt st = {0};
-    text_add(&st.sql, "SELECT count(*) FROM (SELECT type, tbl_name FROM main.sqlite_schema"
-                      " UNION ALL SELECT type, tbl_name FROM temp.sqlite_schema)"
-                      " WHERE type = 'trigger' AND tbl_name = ");
+    text_add(&st.sql, "SELECT name FROM pragma_table_xinfo(");
     sql_bind_text(&st, s->engine->dialect, table, NULL);
-    text_add(&st.sql, " COLLATE NOCASE");
-    return ask_number(s, &st, ret, e);
+    text_add(&st.sql, ", 'main') WHERE pk");
+    if (s->engine->query(s, &st, &found, e) < 0)
+        return -1;
+    *ret = found.n_rows == 1 && strcasecmp(rows_at(&found, 0)->text, key) == 0;
+    return 0;
 }
 
-/* A row per column of a foreign key that refers to the table. It can be asked for by whole numbers where it
- * refers to the key (of several columns, another refers to something else), and its own column makes a number
- * of whatever is one: a text, compared with the key as the key compares, would be found elsewhere in its
- * index. */
-enum { REF_TABLE, REF_COLUMN, REF_ASKABLE };
-static int ask_references(struct sql_store *s, const char *table, const char *key, struct rows *ret,
-                          struct err *e)
+static bool is_of(const struct value *name, const char *table)
 {
-    const struct dialect *d = s->engine->dialect;
-    AUTO(stmt_release) struct stmt st = {0};
-    text_add(&st.sql, "SELECT t.name, k.\"from\","
-                      " EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') AS c"
-                      " WHERE c.name = k.\"from\" COLLATE NOCASE AND instr(upper(c.type), 'INT'))"
-                      " AND coalesce(k.\"to\", (SELECT CASE WHEN count(*) = 1 THEN max(p.name) END"
-                      " FROM pragma_table_xinfo(");
-    sql_bind_text(&st, d, table, NULL);
-    text_add(&st.sql, ", 'main') AS p WHERE p.pk), '') = ");
-    sql_bind_text(&st, d, key, NULL);
-    text_add(&st.sql, " COLLATE NOCASE"
-                      " FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS k"
-                      " WHERE t.type = 'table' AND k.\"table\" = ");
-    sql_bind_text(&st, d, table, NULL);
-    text_add(&st.sql, " COLLATE NOCASE");
-    return s->engine->query(s, &st, ret, e);
+    return name->text && strcasecmp(name->text, table) == 0;
 }
 
-/* NULL: one of them cannot be asked for. */
-static char *question_of(const struct dialect *d, const struct rows *references)
+static bool has_trigger(const struct known_ties *known, const char *table)
+{
+    for (size_t i = 0; i < known->triggers.n_rows; i++)
+        if (is_of(rows_at(&known->triggers, i), table))
+            return true;
+    return false;
+}
+
+static size_t count_references(const struct known_ties *known, const char *table)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < known->references.n_rows; i++)
+        n += is_of(&rows_at(&known->references, i)[REF_PARENT], table);
+    return n;
+}
+
+static bool is_askable(const struct value *reference, const char *key)
+{
+    const char *to = reference[REF_TO].text;
+    return reference[REF_COLUMNS].integer == 1 && reference[REF_NUMBERS].integer &&
+           (!to || strcasecmp(to, key) == 0);
+}
+
+/* Without the CASTs a column of texts would be compared as such. NULL: one of them cannot be asked for. */
+static char *question_of(const struct dialect *d, const struct known_ties *known, const struct ties *t)
 {
     AUTO(stmt_release) struct stmt st = {0};
-    for (size_t i = 0; i < references->n_rows; i++) {
-        const struct value *r = rows_at(references, i);
-        if (!r[REF_ASKABLE].integer)
+    for (size_t i = 0; i < known->references.n_rows; i++) {
+        const struct value *r = rows_at(&known->references, i);
+        if (!is_of(&r[REF_PARENT], t->table))
+            continue;
+        if (!is_askable(r, t->key))
             return NULL;
-        text_add(&st.sql, i ? " OR EXISTS (SELECT 1 FROM main." : "SELECT EXISTS (SELECT 1 FROM main.");
+        text_add(&st.sql,
+                 st.sql.len ? " OR EXISTS (SELECT 1 FROM main." : "SELECT EXISTS (SELECT 1 FROM main.");
         sql_name(&st, d, r[REF_TABLE].text);
         text_add(&st.sql, " WHERE ");
         sql_name(&st, d, r[REF_COLUMN].text);
-        text_add(&st.sql, " BETWEEN ?1 AND ?2)");
+        text_add(&st.sql, " BETWEEN CAST(?1 AS INTEGER) AND CAST(?2 AS INTEGER))");
     }
     return mem_strdup(text_str(&st.sql));
 }
 
-static int ask_ties(struct sql_store *s, struct ties *t, struct err *e)
+static int find_ties(struct sql_store *s, const struct known_ties *known, struct ties *t, struct err *e)
 {
-    AUTO(rows_release) struct rows references = {0};
-    int64_t triggers;
-    if (ask_triggers(s, t->table, &triggers, e) < 0 ||
-        ask_references(s, t->table, t->key, &references, e) < 0)
+    size_t references = count_references(known, t->table);
+    bool served = false;
+    if (has_trigger(known, t->table))
+        return 0;
+    t->none = !references;
+    if (!references || references > REFERENCES_MOST)
+        return 0;
+    if (is_primary_key(s, t->table, t->key, &served, e) < 0)
         return -1;
-    t->none = !triggers && !references.n_rows;
-    if (!triggers && references.n_rows && *t->key)
-        t->question = question_of(s->engine->dialect, &references);
+    t->question = served ? question_of(s->engine->dialect, known, t) : NULL;
     return 0;
 }
 
 int sqlite_ties(struct sql_store *s, struct known_ties *known, const struct table *t, const struct ties **ret,
                 struct err *e)
 {
-    const char *key = t->n_key == 1 && t->key[0]->type == TYPE_INTEGER ? t->key[0]->name : "";
-    int64_t schema;
-    if (ask_schema(s, &schema, e) < 0)
+    const char *key = t->n_key == 1 ? t->key[0]->name : "";
+    if (read_schema(s, known, e) < 0)
         return -1;
-    if (schema != known->schema)
-        known_ties_release(known);
     for (size_t i = 0; i < known->n; i++)
         if (strcmp(known->list[i].table, t->name) == 0 && strcmp(known->list[i].key, key) == 0) {
             *ret = &known->list[i];
             return 0;
         }
-    known->schema = schema;
     known->list = mem_grow(known->list, known->n + 1, sizeof(*known->list));
-    struct ties *added = &known->list[known->n];
+    struct ties *added = &known->list[known->n++];
     *added = (struct ties){.table = mem_strdup(t->name), .key = mem_strdup(key)};
-    known->n++;
-    if (ask_ties(s, added, e) < 0) {
+    if (find_ties(s, known, added, e) < 0) {
         known_ties_release(known);
         return -1;
     }
