@@ -53,7 +53,7 @@ static const char ALL_TRIGGERS[] =
 
 static int read_schema(struct sql_store *s, struct known_ties *known, struct err *e)
 {
-    int64_t schema;
+    int64_t schema = 0;
     if (ask_schema(s, &schema, e) < 0)
         return -1;
     if (known->read && schema == known->schema)
