@@ -473,12 +473,29 @@ static int check_drops(struct asking *a, struct err *e)
     return take_delay(a, &failed, "partitions", e);
 }
 
-/* --- the policy
- * ---------------------------------------------------------------------------------------------- */
+/* --- how due rows are found ------------------------------------------------------------------- */
 
-/* An index that has the right columns may still not serve: by its collation, its type, how it is built, or
- * what stands behind the time in it.
- * Conditions on other rows are other tables' business. */
+/* An index that has the right columns may still not serve: by its collation, its type, how it is built, what
+ * stands behind the time in it, or as it is too new. */
+static void add_unserved(const struct plan *p, struct findings *findings, const char *words)
+{
+    const struct survey s = survey_of(p, findings);
+    const char *better = better_index_words(&s);
+    if (p->index->not_for_all)
+        findings_add(findings, FINDING_WARNING, p->policy->name, p->times[0].at,
+                     "wait until those have ended, then run lapse check again",
+                     "the index %s leads to %s, but the database does not use it as long as transactions run "
+                     "that began before it was made: %s",
+                     p->index->name, p->times[0].column->name, words);
+    else
+        findings_add(
+            findings, FINDING_WARNING, p->policy->name, p->times[0].at,
+            better ? better : "see what the index is made of: its columns must compare as the table's do",
+            "the index %s leads to %s, but the database cannot find due rows by it: %s", p->index->name,
+            p->times[0].column->name, words);
+}
+
+/* Conditions on other rows are other tables' business. */
 static int check_served(struct asking *a, struct err *e)
 {
     const struct plan *p = a->plan;
@@ -489,17 +506,12 @@ static int check_served(struct asking *a, struct err *e)
         return 0;
     if (a->store->ops->served(a->store, p, &served, &words, &failed) < 0)
         return take_delay(a, &failed, p->index->name, e);
-    if (served)
-        return 0;
-    struct survey s = survey_of(p, a->findings);
-    const char *better = better_index_words(&s);
-    findings_add(
-        a->findings, FINDING_WARNING, p->policy->name, p->times[0].at,
-        better ? better : "see what the index is made of: its columns must compare as the table's do",
-        "the index %s leads to %s, but the database cannot find due rows by it: %s", p->index->name,
-        p->times[0].column->name, text_str(&words));
+    if (!served)
+        add_unserved(p, a->findings, text_str(&words));
     return 0;
 }
+
+/* --- the policy ------------------------------------------------------------------------------- */
 
 /* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)

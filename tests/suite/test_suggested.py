@@ -3,6 +3,7 @@ what it read whole by that index. Whether it does is said by its own EXPLAIN, of
 import re
 import time
 
+from daemon import eventually
 from harness import Case, every_engine, every_server, lapse, not_on, on_mysql
 
 ROWS = 20_000
@@ -187,8 +188,8 @@ class Short(Suggesting):
         for rows in (0, 3):
             with self.subTest(rows=rows):
                 self.fill(rows)
-                self.db.execute(f"UPDATE jobs SET at_ms = {OLD} + n")
                 self.db.execute("CREATE INDEX jobs_by_state ON jobs (state, at_ms, id)")
+                self.db.execute(f"UPDATE jobs SET at_ms = {OLD} + n")
                 self.assertEqual(self.findings(self.POLICIES[1]) + self.findings(self.POLICIES[2]), [])
                 self.clear()
 
@@ -238,6 +239,25 @@ class Unserved(Suggesting):
                 self.create(fix)
                 self.assertEqual(self.findings(policy), [])
                 self.given("drop table visits")
+
+    @not_on("mariadb", "an index serves whoever may see it")
+    @not_on("sqlite", "nobody else is there while an index is made")
+    def test_it_is_newer_than_a_transaction(self):
+        """PostgreSQL lets nobody use an index that rows were changed ahead of, until all that saw them before have ended."""
+        self.fill(50)
+        other = self.db.connect()
+        self.addCleanup(other.close)
+        cursor = other.cursor()
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT txid_current()")
+        self.db.execute("UPDATE jobs SET at_ms = at_ms + 1 WHERE id = 3")
+        self.db.execute("CREATE INDEX jobs_due ON jobs (at_ms, id)")
+        (what, fix), = self.findings(self.POLICY)
+        self.assertIn("the index jobs_due leads to at_ms, but the database does not use it as long as transactions run that began "
+                      "before it was made: ", what)
+        self.assertEqual(fix, "wait until those have ended, then run lapse check again")
+        cursor.execute("COMMIT")
+        eventually(lambda: self.findings(self.POLICY) == [])
 
 
 @every_server
