@@ -1,7 +1,7 @@
 /* store_postgres: a connection to PostgreSQL. The only file that sees libpq.
  *
- * Everything holds behind a pooler that hands out a server per transaction: settings are SET LOCAL, there
- * are no prepared statements and no session locks. */
+ * Everything holds behind a pooler that hands out a server per transaction: settings are SET LOCAL, there are
+ * no session locks, and statements are prepared only where no pooler is. */
 #include "store_postgres.h"
 
 #include <poll.h>
@@ -31,6 +31,8 @@ struct postgres {
     int64_t since_us;             /* when this sweep first committed; 0: it did not, on this connection */
     int64_t synced_us;            /* when the log was last known to be on the disk */
     char life[64];                /* of the server: another one after it crashed, or was another */
+    bool alone;                   /* the server's end of the connection is always the same, and no other's */
+    struct statements statements;
 };
 
 static struct postgres *of_sql(struct sql_store *s)
@@ -135,7 +137,9 @@ static void add_one_line(struct text *t, const char *words)
 }
 
 #define CANCELLED       "57014"
-#define NOT_IN_RECOVERY "0A000" /* of BEGIN … READ WRITE: it is a standby */
+#define NOT_SUPPORTED   "0A000"       /* also of a name, whose statement would give something else by now */
+#define NOT_IN_RECOVERY NOT_SUPPORTED /* of BEGIN … READ WRITE: it is a standby */
+#define UNKNOWN_NAME    "26000"
 #define STANDBY                                                                                              \
     "postgresql: the server is a standby and takes no writes: name the primary in 'store', "                 \
     "or all servers with target_session_attrs=read-write (check and plan work on a standby)"
@@ -245,144 +249,62 @@ static int command(struct postgres *p, const char *sql, struct err *e)
 
 /* --- statements ---------------------------------------------------------------------------------- */
 
-/* The parameters of one statement as texts. */
-struct bound {
-    const char **values; /* NULL entry: SQL NULL */
-    struct text *texts;
-    size_t n;
-};
-
-static void bound_release(struct bound *b)
+/* A statement of a sweep that comes again gets a name, of which the server knows what it means. Only where
+ * the server's end of the connection is this one's alone: a pooler may run the next transaction elsewhere.
+ * NULL: it goes without. */
+static int name_of(struct postgres *p, const struct text *sql, const char **ret, struct err *e)
 {
-    for (size_t i = 0; i < b->n; i++)
-        text_release(&b->texts[i]);
-    free(b->texts);
-    free(b->values);
-}
-
-/* As the server reads it; a NULL is bound apart. */
-static void add_value(struct text *t, const struct value *v)
-{
-    if (v->kind != VALUE_BLOB) {
-        value_print(v, t);
-        return;
+    *ret = NULL;
+    if (!p->alone || !p->sql.repeatable)
+        return 0;
+    struct known *k = statements_meet(&p->statements, sql);
+    if (k && !k->is_named) {
+        AUTO(result_clear_p)
+        PGresult *r = last_answer(p, PQsendPrepare(p->conn, k->name, k->sql, 0, NULL));
+        if (!succeeded(r))
+            return fail(p, r, e);
+        k->is_named = true;
     }
-    text_add(t, "\\x");
-    for (size_t i = 0; i < v->len; i++)
-        text_addf(t, "%02x", (unsigned char)v->text[i]);
+    *ret = k ? k->name : NULL;
+    return 0;
 }
 
-/* What must be escaped begins the next run of bytes. */
-static void add_quoted(struct text *t, const char *s, size_t len)
-{
-    size_t from = 0;
-    text_add_n(t, "\"", 1);
-    for (size_t i = 0; i < len; i++) {
-        if (s[i] != '"' && s[i] != '\\')
-            continue;
-        text_add_n(t, s + from, i - from);
-        text_add_n(t, "\\", 1);
-        from = i;
-    }
-    text_add_n(t, s + from, len - from);
-    text_add_n(t, "\"", 1);
-}
-
-void postgres_add_item(struct text *array, const char *item)
-{
-    text_add(array, array->len ? "," : "{");
-    if (item)
-        add_quoted(array, item, strlen(item));
-    else
-        text_add(array, "NULL");
-}
-
-void postgres_end_array(struct text *array)
-{
-    text_add(array, array->len ? "}" : "{}");
-}
-
-static void add_array(struct text *t, const struct rows *rows, size_t column)
-{
-    AUTO(text_release) struct text one = {0};
-    for (size_t i = 0; i < rows->n_rows; i++) {
-        const struct value *v = &rows->cells[i * rows->n_columns + column];
-        text_add_n(t, i ? "," : "{", 1);
-        if (v->kind == VALUE_TEXT) {
-            add_quoted(t, v->text, v->len);
-        } else if (v->kind == VALUE_INTEGER) {
-            text_add_i64(t, v->integer);
-        } else if (v->kind == VALUE_NULL) {
-            text_add(t, "NULL");
-        } else {
-            text_clear(&one);
-            add_value(&one, v);
-            add_quoted(t, one.data, one.len);
-        }
-    }
-    postgres_end_array(t);
-}
-
-static void add_numbers(struct text *t, const int64_t *numbers, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        text_add_n(t, i ? "," : "{", 1);
-        text_add_i64(t, numbers[i]);
-    }
-    postgres_end_array(t);
-}
-
-static void add_part(struct text *t, struct rows *rows, const struct param *p)
-{
-    const struct runs *runs = p->part == ROWS_EACH ? NULL : rows_runs(rows, p->set_column, VALUE_TEXT);
-    if (p->part == ROWS_EACH)
-        add_array(t, rows, p->set_column);
-    else if (runs)
-        add_numbers(t, p->part == ROWS_FIRSTS ? runs->first : runs->last, runs->n);
-    else
-        text_add(t, "{}");
-}
-
-/* A column of a key set as an array literal, made once for all statements that ask about the set. One that is
- * not there yet (the statement is only looked at) is empty. */
-static const char *set_column(struct sql_store *s, const struct param *p)
-{
-    struct rows *rows = (size_t)p->set < s->n_sets ? &s->sets[p->set].rows : NULL;
-    if (!rows || !rows->n_rows)
-        return "{}";
-    if (!rows->sent)
-        rows->sent = mem_alloc(N_ROWS_PARTS * rows->n_columns * sizeof(*rows->sent));
-    struct text *array = &rows->sent[p->part * rows->n_columns + p->set_column];
-    if (!array->len)
-        add_part(array, rows, p);
-    return text_str(array);
-}
-
-static void bind_params(struct sql_store *s, const struct stmt *st, struct bound *b)
-{
-    b->n = st->n_params;
-    b->values = mem_alloc(b->n * sizeof(*b->values));
-    b->texts = mem_alloc(b->n * sizeof(*b->texts));
-    for (size_t i = 0; i < b->n; i++) {
-        const struct param *p = &st->params[i];
-        if (p->set >= 0) {
-            b->values[i] = set_column(s, p);
-        } else if (p->value.kind != VALUE_NULL) {
-            add_value(&b->texts[i], &p->value);
-            b->values[i] = text_str(&b->texts[i]);
-        }
-    }
-}
-
-/* Never a named statement: a pooler may run the next transaction elsewhere. */
-static int run(struct postgres *p, const char *sql, const struct stmt *st, PGresult **ret, struct err *e)
+static int send_one(struct postgres *p, const char *name, const char *sql, const struct stmt *st)
 {
     AUTO(bound_release) struct bound b = {0};
-    if (may_ask(p, e) < 0)
+    postgres_bind(&p->sql, st, &b);
+    return name ? PQsendQueryPrepared(p->conn, name, (int)b.n, b.values, NULL, NULL, 0)
+                : PQsendQueryParams(p->conn, sql, (int)b.n, NULL, b.values, NULL, NULL, 0);
+}
+
+/* What a name can be refused for is no fault of the statement: the server's end is not this one's alone after
+ * all, or a column that it gives has another type by now. The transaction is tried again, without names. */
+static int fail_by_name(struct postgres *p, const PGresult *r, struct err *e)
+{
+    struct err why = ERR_INIT;
+    fail(p, r, &why);
+    if ((strcmp(why.code, UNKNOWN_NAME) == 0 || strcmp(why.code, NOT_SUPPORTED) == 0) && !is_raised(r)) {
+        p->alone = false;
+        why.kind = ERR_CONFLICT;
+    }
+    if (e)
+        *e = why;
+    return -1;
+}
+
+static int run_text(struct postgres *p, const struct text *sql, const struct stmt *st, PGresult **ret,
+                    struct err *e)
+{
+    const char *name;
+    if (may_ask(p, e) < 0 || name_of(p, sql, &name, e) < 0)
         return -1;
-    bind_params(&p->sql, st, &b);
-    *ret = last_answer(p, PQsendQueryParams(p->conn, sql, (int)b.n, NULL, b.values, NULL, NULL, 0));
-    return succeeded(*ret) ? 0 : fail(p, *ret, e);
+    *ret = last_answer(p, send_one(p, name, text_str(sql), st));
+    return succeeded(*ret) ? 0 : name ? fail_by_name(p, *ret, e) : fail(p, *ret, e);
+}
+
+static int run(struct postgres *p, const struct stmt *st, PGresult **ret, struct err *e)
+{
+    return run_text(p, &st->sql, st, ret, e);
 }
 
 static size_t bytes_of(const PGresult *r, int n_rows, int n_columns)
@@ -415,7 +337,7 @@ static int postgres_query(struct sql_store *s, const struct stmt *st, struct row
 {
     struct postgres *p = of_sql(s);
     AUTO(result_clear_p) PGresult *r = NULL;
-    if (run(p, text_str(&st->sql), st, &r, e) < 0)
+    if (run(p, st, &r, e) < 0)
         return -1;
     rows_release(ret);
     copy_rows(r, ret);
@@ -426,7 +348,7 @@ static int postgres_execute(struct sql_store *s, const struct stmt *st, int64_t 
 {
     struct postgres *p = of_sql(s);
     AUTO(result_clear_p) PGresult *r = NULL;
-    if (run(p, text_str(&st->sql), st, &r, e) < 0)
+    if (run(p, st, &r, e) < 0)
         return -1;
     *ret_affected = strtoll(PQcmdTuples(r), NULL, 10);
     return 0;
@@ -460,26 +382,20 @@ static void add_met(struct text *sql, const struct postgres *p, const struct by_
     text_add(sql, " END");
 }
 
-/* A setting, and what each has met: sign times as much is added. Where that is not known, nobody asks again.
- */
-static int set_and_count(struct postgres *p, const char *setting, struct by_runs *b, int sign, struct err *e)
+static void add_met_of_all(struct text *sql, const struct postgres *p, const struct by_runs *b)
 {
-    AUTO(text_release) struct text sql = {0};
-    const char *between = "; SELECT ";
-    text_add(&sql, setting);
     for (size_t i = 0; i < b->n; i++) {
         if (!b->list[i].index)
             continue;
-        text_add(&sql, between);
-        add_met(&sql, p, &b->list[i]);
-        between = ", ";
+        text_add(sql, ", ");
+        add_met(sql, p, &b->list[i]);
     }
-    if (may_ask(p, e) < 0)
-        return -1;
-    AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, text_str(&sql)));
-    if (!succeeded(r))
-        return fail(p, r, e);
-    int column = 0;
+}
+
+/* sign times what each has met is added. Where that is not known, nobody asks again. */
+static void take_met(const PGresult *r, struct by_runs *b, int sign)
+{
+    int column = 1; /* behind the setting */
     for (size_t i = 0; i < b->n; i++) {
         if (!b->list[i].index)
             continue;
@@ -487,19 +403,101 @@ static int set_and_count(struct postgres *p, const char *setting, struct by_runs
         if (PQgetisnull(r, 0, column++))
             b->list[i].index = NULL;
     }
+}
+
+/* A statement that is sent together with others. */
+struct step {
+    const struct stmt *st;
+    const char *name;
+    PGresult *answer;
+};
+
+/* Of a connection that broke none may come. */
+static PGresult *next_answer(struct postgres *p)
+{
+    wait_for_answer(p);
+    PGresult *r = PQgetResult(p->conn);
+    if (r && PQresultStatus(r) != PGRES_PIPELINE_SYNC) {
+        wait_for_answer(p);
+        PQclear(PQgetResult(p->conn)); /* the end of it */
+    }
+    return r;
+}
+
+/* They go to the server at once; behind one that fails none is carried out. The server may say nothing before
+ * the last of them has ended. */
+static int send_together(struct postgres *p, struct step *steps, size_t n)
+{
+    int64_t patience_us = p->patience_us;
+    int sent = PQenterPipelineMode(p->conn);
+    for (size_t i = 0; sent && i < n; i++)
+        sent = send_one(p, steps[i].name, text_str(&steps[i].st->sql), steps[i].st);
+    sent = sent && PQpipelineSync(p->conn);
+    p->patience_us = patience_us * (int64_t)n;
+    for (size_t i = 0; sent && i < n; i++)
+        steps[i].answer = next_answer(p);
+    PQclear(sent ? next_answer(p) : NULL);
+    p->patience_us = patience_us;
+    if (PQexitPipelineMode(p->conn))
+        return sent;
+    shutdown(PQsocket(p->conn), SHUT_RDWR); /* it is of no more use */
     return 0;
 }
 
+static int run_together(struct postgres *p, struct step *steps, size_t n, struct err *e)
+{
+    if (may_ask(p, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (name_of(p, &steps[i].st->sql, &steps[i].name, e) < 0)
+            return -1;
+    int sent = send_together(p, steps, n);
+    for (size_t i = 0; i < n; i++)
+        if (!succeeded(steps[i].answer))
+            return steps[i].name ? fail_by_name(p, steps[i].answer, e) : fail(p, steps[i].answer, e);
+    return sent ? 0 : fail_lost(p, e);
+}
+
 /* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
- * these statements: others, a trigger's among them, may have no index. */
+ * these statements: others, a trigger's among them, may have no index. How many keys there are this time
+ * changes nothing about how they are found best: one plan does for all batches. */
+enum { OPENING, CLOSING, SEQSCAN_OFF, SEQSCAN_AGAIN, N_AROUND };
+static void write_around(const struct postgres *p, const struct by_runs *b, struct stmt around[N_AROUND])
+{
+    text_add(&around[SEQSCAN_OFF].sql, "SET LOCAL enable_seqscan = off");
+    text_add(&around[OPENING].sql,
+             "SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)");
+    add_met_of_all(&around[OPENING].sql, p, b);
+    text_add(&around[CLOSING].sql,
+             "SELECT pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', true)");
+    add_met_of_all(&around[CLOSING].sql, p, b);
+    text_add(&around[SEQSCAN_AGAIN].sql, "SET LOCAL enable_seqscan TO DEFAULT");
+}
+
 static int postgres_execute_by_runs(struct sql_store *s, struct by_runs *b, struct err *e)
 {
-    if (set_and_count(of_sql(s), "SET LOCAL enable_seqscan = off", b, -1, e) < 0)
-        return -1;
+    struct stmt around[N_AROUND] = {0};
+    struct step *steps = mem_alloc((b->n + N_AROUND) * sizeof(*steps)), *deletes = steps + 2;
+    write_around(of_sql(s), b, around);
+    steps[0].st = &around[SEQSCAN_OFF];
+    steps[1].st = &around[OPENING];
     for (size_t i = 0; i < b->n; i++)
-        if (postgres_execute(s, &b->list[i].st, &b->list[i].rows, e) < 0)
-            return -1;
-    return set_and_count(of_sql(s), "SET LOCAL enable_seqscan TO DEFAULT", b, 1, e);
+        deletes[i].st = &b->list[i].st;
+    deletes[b->n].st = &around[CLOSING];
+    deletes[b->n + 1].st = &around[SEQSCAN_AGAIN];
+    int result = run_together(of_sql(s), steps, b->n + N_AROUND, e);
+    if (result == 0) {
+        take_met(steps[1].answer, b, -1);
+        for (size_t i = 0; i < b->n; i++)
+            b->list[i].rows = strtoll(PQcmdTuples(deletes[i].answer), NULL, 10);
+        take_met(deletes[b->n].answer, b, 1);
+    }
+    for (size_t i = 0; i < b->n + N_AROUND; i++)
+        PQclear(steps[i].answer);
+    for (size_t i = 0; i < N_AROUND; i++)
+        stmt_release(&around[i]);
+    free(steps);
+    return result;
 }
 
 /* Sets travel with each statement as arrays. */
@@ -608,10 +606,20 @@ static int flush_log(struct postgres *p, struct err *e)
     return 0;
 }
 
+/* The next sweep has other statements. Behind a pooler, others' would go with them. */
+static void forget_statements(struct postgres *p)
+{
+    if (p->alone && statements_any_named(&p->statements))
+        PQclear(last_answer(p, PQsendQuery(p->conn, "DEALLOCATE ALL")));
+    statements_forget(&p->statements);
+}
+
 static int postgres_sync(struct store *s, struct err *e)
 {
-    of_store(s)->since_us = 0;
-    return flush_log(of_store(s), e);
+    struct postgres *p = of_store(s);
+    p->since_us = 0;
+    forget_statements(p);
+    return flush_log(p, e);
 }
 
 /* Whether the next commit need not wait for the disk: in a sweep that lasts. Of a short one nothing is ever
@@ -638,6 +646,7 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     add_settings(&sql, to_ms(statement_timeout_us));
     text_addf(&sql,
               "; SET LOCAL jit = off" /* a batch is over before it would pay */
+              "; SET LOCAL plan_cache_mode = force_custom_plan"
               "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld%s",
               (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store),
               p->lax ? "; SET LOCAL synchronous_commit = off" : "");
@@ -729,7 +738,7 @@ static int postgres_accepts(struct sql_store *s, const struct stmt *st, struct e
     AUTO(text_release) struct text sql = {0};
     text_addf(&sql, "EXPLAIN %s", text_str(&st->sql));
     AUTO(result_clear_p) PGresult *r = NULL;
-    int result = run(p, text_str(&sql), st, &r, e);
+    int result = run_text(p, &sql, st, &r, e);
     if (alone)
         postgres_rollback(s);
     return result;
@@ -847,16 +856,18 @@ static int check_connection(PGconn *conn, struct err *e)
     return 0;
 }
 
-/* Asked, because what a pooler reports of its server (in_hot_standby) may be of another one. Whoever is to
- * write does not begin on a standby: with nothing due it would look as if all were well. */
-enum { STANDBY_NOW, MAY_SYNC, LIFE_NOW };
+/* Asked, because what a pooler reports of its server (in_hot_standby, its process) may be of another one, or
+ * made up. Whoever is to write does not begin on a standby: with nothing due it would look as if all were
+ * well. */
+enum { STANDBY_NOW, MAY_SYNC, LIFE_NOW, SERVER_PID, MARK };
 static const char about_server[] =
     "SELECT pg_catalog.pg_is_in_recovery(),"
     " (SELECT bool_and(pg_catalog.has_function_privilege(oid, 'EXECUTE')) FROM pg_catalog.pg_proc"
-    "  WHERE proname = 'pg_logical_emit_message' AND pronamespace = 'pg_catalog'::regnamespace), " LIFE;
+    "  WHERE proname = 'pg_logical_emit_message' AND pronamespace = 'pg_catalog'::regnamespace), " LIFE
+    ", pg_catalog.pg_backend_pid(), pg_catalog.gen_random_uuid()";
 
 /* Who may not see how old it is has every commit on the disk at once. */
-static const char about_server_least[] = "SELECT pg_catalog.pg_is_in_recovery(), false, ''";
+static const char about_server_least[] = "SELECT pg_catalog.pg_is_in_recovery(), false, '', 0, ''";
 
 static PGresult *ask_about_server(struct postgres *p)
 {
@@ -885,6 +896,9 @@ static int look_at_server(struct postgres *p, struct err *e)
     bool standby = *PQgetvalue(r, 0, STANDBY_NOW) == 't';
     p->can_sync = *PQgetvalue(r, 0, MAY_SYNC) == 't';
     note_life(p, PQgetvalue(r, 0, LIFE_NOW));
+    statements_forget(&p->statements);
+    snprintf(p->statements.mark, sizeof(p->statements.mark), "%s", PQgetvalue(r, 0, MARK));
+    p->alone = PQbackendPID(p->conn) == strtol(PQgetvalue(r, 0, SERVER_PID), NULL, 10);
     p->sql.store.only_reads = standby ? "a standby" : NULL;
     if (!standby || p->reading)
         return 0;
@@ -896,6 +910,7 @@ static void postgres_close(struct store *s)
 {
     struct postgres *p = of_store(s);
     PQfinish(p->conn);
+    statements_forget(&p->statements);
     sql_store_release(&p->sql);
     free(p);
 }

@@ -7,11 +7,44 @@
 
 extern const struct dialect dialect_postgres;
 
+/* --- parameters (store_postgres_bind.c) --- */
+
+struct bound {
+    const char **values; /* NULL entry: SQL NULL */
+    struct text *texts;
+    size_t n;
+};
+void postgres_bind(struct sql_store *s, const struct stmt *st, struct bound *b);
+void bound_release(struct bound *b);
+
 /* One more item of an array literal, which begins as {0}; NULL is SQL NULL. */
 void postgres_add_item(struct text *array, const char *item);
 void postgres_end_array(struct text *array);
 
-/* The catalog as facts. Both run inside a transaction that the caller has begun. */
+/* --- statements that come again (store_postgres_known.c) ---
+ *
+ * What a sweep has run before is given a name, so that the server need not read it again. The names are
+ * nobody else's: where a server connection turns out to be shared after all, they can only be unknown. */
+enum { KNOWN_MOST = 32 }; /* a statement that finds no room goes without a name */
+struct statements {
+    struct known {
+        char *sql;
+        size_t len;
+        char name[64];
+        bool is_named; /* the server knows it */
+    } list[KNOWN_MOST];
+    size_t n;
+    char mark[40]; /* of this connection, in all names */
+    uint32_t met;  /* so far: no name is given twice, should the server still have what was forgotten */
+};
+/* NULL: it is met for the first time. */
+struct known *statements_meet(struct statements *all, const struct text *sql);
+bool statements_any_named(const struct statements *all);
+void statements_forget(struct statements *all);
+
+/* --- the catalog ---
+ *
+ * As facts. Both run inside a transaction that the caller has begun. */
 int postgres_read_facts(struct sql_store *s, const struct table_names *names, struct facts **ret,
                         struct err *e);
 int postgres_read_tables(struct sql_store *s, struct arena *a, struct table_name **ret, size_t *ret_n,

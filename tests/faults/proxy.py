@@ -1,7 +1,7 @@
 """A proxy between the program and its server that can stop before any statement, and lose any answer.
 
 It reads the protocol of PostgreSQL and of MariaDB only as far as it must: a statement is a Query, or everything up to
-a Sync; a command that has text. Before it passes one on it asks its `before` function, which may let another session act, and which answers what to do:
+an Execute, also of many that are sent at once; a command that has text. Before it passes one on it asks its `before` function, which may let another session act, and which answers what to do:
 
     PASS    the statement goes on to the server (also None)
     CUT     both connections are closed, the server never sees the statement
@@ -178,19 +178,47 @@ class _Link:
 
 
 class _PostgresLink(_Link):
+    FLUSH = b"H\0\0\0\x04"
+    DONE = (b"C", b"I", b"s", b"E")      # one of many has ended
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.named = {b"": ""}
+        self.ends = (b"Z",)                # what ends the answer to the statement
+        self.ended = threading.Event()     # one of many, which others follow
+        self.failed = False                # one of many: the server ignores the rest
+
     def _read_client(self):
         head = _exactly(self.client, 4)
         self.server.sendall(head + _exactly(self.client, struct.unpack("!I", head)[0] - 4))
-        waiting, sql = b"", None
+        waiting, sql, runs = b"", None, False
         while True:
             kind, message = self._message(self.client)
+            if runs and kind != b"S":       # others follow: they must not come before this one has ended
+                self.ends = self.DONE
+                self.ended.clear()
+                if self.failed:
+                    self.server.sendall(waiting)
+                else:
+                    self._statement(sql, waiting + self.FLUSH)
+                    self.ended.wait()
+                waiting, sql, runs = b"", None, False
             waiting += message
             if kind == b"Q":
                 sql = message[5:-1].decode(errors="replace")
             elif kind == b"P":
-                sql = message[5:].split(b"\0")[1].decode(errors="replace")
-            if kind in (b"Q", b"S") and sql is not None:
-                self._statement(sql, waiting)
+                name, text = message[5:].split(b"\0")[:2]
+                self.named[name] = text.decode(errors="replace")
+                sql = f"PREPARE {name.decode()} AS {self.named[name]}" if name else self.named[name]
+            elif kind == b"B":
+                sql = self.named[message[5:].split(b"\0")[1]]
+            runs = kind == b"E"
+            if kind in (b"Q", b"S"):
+                self.ends = (b"Z",)
+                if sql is None or self.failed:
+                    self.server.sendall(waiting)
+                else:
+                    self._statement(sql, waiting)
                 waiting, sql = b"", None
             elif kind in (b"p", b"X"):      # a password, the end
                 self.server.sendall(waiting)
@@ -199,10 +227,17 @@ class _PostgresLink(_Link):
     def _read_server(self):
         while True:
             kind, message = self._message(self.server)
+            self.failed = kind == b"E" or self.failed and kind != b"Z"
             if not self.mute:
                 self.client.sendall(message)
-            elif kind == b"Z":
+            elif kind in self.ends:
                 break
+            if kind in self.DONE:
+                self.ended.set()
+
+    def _back(self):
+        super()._back()
+        self.ended.set()
 
     @staticmethod
     def _message(s):
