@@ -265,6 +265,9 @@ void sql_kids_left(struct stmt *s, const struct dialect *d, const struct plan *p
 /* How many rows of the root's set must wait after all. */
 void sql_set_waiting(struct stmt *s, const struct dialect *d, const struct plan *p);
 void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *n);
+/* Where they were when they were locked; false: it was not asked. One that this transaction has updated since
+ * is not there any more, and nobody else is. */
+bool sql_delete_set_by_place(struct stmt *s, const struct dialect *d, const struct node *n);
 /* Both by the runs of the set's numbers: for a set of which there are few (rows_runs, of the column that the
  * parameters name). False: not with this dialect, table or column; nothing is to be run. */
 bool sql_delete_kids_by_runs(struct stmt *s, const struct dialect *d, const struct node *parent,

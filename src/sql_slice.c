@@ -362,6 +362,21 @@ void sql_delete_set(struct stmt *s, const struct dialect *d, const struct node *
     delete_from(s, d, n->table, &b, false);
 }
 
+bool sql_delete_set_by_place(struct stmt *s, const struct dialect *d, const struct node *n)
+{
+    const struct column *place = n->table->place;
+    size_t at = place ? sql_carried_at(n, place) : n->n_carry;
+    if (at == n->n_carry)
+        return false;
+    stmt_clear(s);
+    s->deletes = n->table;
+    sql_add(s, "DELETE");
+    sql_from_table(s, d, n->table, THIS);
+    sql_add(s, " WHERE ");
+    d->in_set(s, THIS, &place, 1, n->set, &at, &place);
+    return true;
+}
+
 static void by_runs(struct stmt *s, const struct dialect *d, const struct table *t, const struct sql_by *b,
                     const char *verb, const char *joined)
 {

@@ -476,11 +476,23 @@ static int delete_tree(struct sql_store *s, const struct node *n, int64_t *gone,
     return cycles ? s->engine->execute(s, &st, &counted, e) : 0;
 }
 
+/* Where they lie, and by key what is not there any more. */
 static int delete_rows(struct sql_store *s, const struct node *n, int64_t *gone, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
+    int64_t there = 0;
+    if (sql_delete_set_by_place(&st, s->engine->dialect, n)) {
+        if (s->engine->execute(s, &st, &there, e) < 0)
+            return -1;
+        *gone = there;
+        if (there >= (int64_t)s->sets[n->set].rows.n_rows)
+            return 0;
+    }
     sql_delete_set(&st, s->engine->dialect, n);
-    return s->engine->execute(s, &st, gone, e);
+    if (s->engine->execute(s, &st, gone, e) < 0)
+        return -1;
+    *gone += there;
+    return 0;
 }
 
 /* Fewer than the set holds may be right (a row that two ways lead to went the first time), so ask whether any
@@ -566,10 +578,11 @@ static int take_roots(struct sql_store *s, const struct plan *p, struct slice *r
         return -1;
     if (!s->sets[0].rows.n_rows)
         return 0;
+    s->settled = false;
     if (sqlstore_gather(s, &p->root, e) < 0 || sqlstore_still_free(s, p, e) < 0 ||
-        sqlstore_erase(s, p, &p->root, ret, e) < 0)
+        sqlstore_erase(s, p, &p->root, ret, e) < 0 || (!s->settled && s->engine->settle(s, e) < 0))
         return -1;
-    return s->engine->settle(s, e) < 0 ? -1 : sqlstore_stays_gone(s, &p->root, e);
+    return sqlstore_stays_gone(s, &p->root, e);
 }
 
 /* The rows from..to of these that nobody else holds, where one that somebody holds ends the statement: by

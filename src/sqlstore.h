@@ -23,6 +23,8 @@ struct by_runs {
                                     * another statement's, too */
     } * list;
     size_t n;
+    bool last;    /* asked: nothing else is written before engine.settle … */
+    bool settled; /* told: … which was done with them */
 };
 
 struct sql_store;
@@ -73,6 +75,7 @@ struct sql_store {
     const struct plan *walked;       /* by place: of which … */
     double due_per_block;            /* … this was seen last */
     const struct plan *slow_by_runs; /* of which a statement by runs took too long; NULL: none did */
+    bool settled;                    /* since the rows were locked, with the last of the statements */
     struct {
         const struct node *node; /* NULL: none */
         char *root;              /* the row that owns them */

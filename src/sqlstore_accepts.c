@@ -161,9 +161,15 @@ static void explain_erase(const struct dialect *d, const struct plan *p, const s
         text_addf(&what, "detach rows of %s", n->detach[i].table->print);
         sqlstore_show(out, d, &st, text_str(&what));
     }
-    sql_delete_set(&st, d, n);
+    bool by_place = sql_delete_set_by_place(&st, d, n);
     text_clear(&what);
     text_addf(&what, "delete the rows of %s", n->table->print);
+    if (by_place) {
+        text_add(&what, " where they lie");
+        sqlstore_show(out, d, &st, text_str(&what));
+        text_add(&what, "; if any was updated since it was locked, by key");
+    }
+    sql_delete_set(&st, d, n);
     sqlstore_show(out, d, &st, text_str(&what));
 }
 

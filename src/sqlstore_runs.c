@@ -115,8 +115,10 @@ int sqlstore_erase_by_runs(struct sql_store *s, const struct plan *p, const stru
     AUTO(by_runs_release) struct by_runs b = by_runs_new(n->n_kids + 1);
     if (!write_by_runs(s, n, &b))
         return 0;
+    b.last = n == &p->root;
     if (run_all_by_runs(s, p, &b, e) < 0 || none_left(s, p, n, &b, e) < 0)
         return -1;
+    s->settled = b.settled;
     for (size_t i = 0; i < n->n_kids; i++)
         ret->gone[n->kids[i].slot] += b.list[i].rows;
     *ret_done = true;

@@ -461,7 +461,8 @@ static int run_together(struct postgres *p, struct step *steps, size_t n, struct
 /* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
  * these statements: others, a trigger's among them, may have no index. How many keys there are this time
  * changes nothing about how they are found best: one plan does for all batches. */
-enum { OPENING, CLOSING, SEQSCAN_OFF, SEQSCAN_AGAIN, N_AROUND };
+#define SETTLES "SET CONSTRAINTS ALL IMMEDIATE"
+enum { SEQSCAN_OFF, OPENING, CLOSING, SEQSCAN_AGAIN, SETTLE, N_AROUND };
 static void write_around(const struct postgres *p, const struct by_runs *b, struct stmt around[N_AROUND])
 {
     text_add(&around[SEQSCAN_OFF].sql, "SET LOCAL enable_seqscan = off");
@@ -472,26 +473,35 @@ static void write_around(const struct postgres *p, const struct by_runs *b, stru
              "SELECT pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', true)");
     add_met_of_all(&around[CLOSING].sql, p, b);
     text_add(&around[SEQSCAN_AGAIN].sql, "SET LOCAL enable_seqscan TO DEFAULT");
+    text_add(&around[SETTLE].sql, SETTLES);
+}
+
+static int run_by_runs(struct postgres *p, struct by_runs *b, struct step *steps,
+                       const struct stmt around[N_AROUND], struct err *e)
+{
+    struct step *deletes = steps + CLOSING;
+    steps[SEQSCAN_OFF].st = &around[SEQSCAN_OFF];
+    steps[OPENING].st = &around[OPENING];
+    for (size_t i = 0; i < b->n; i++)
+        deletes[i].st = &b->list[i].st;
+    for (size_t i = CLOSING; i < N_AROUND; i++)
+        steps[i + b->n].st = &around[i];
+    if (run_together(p, steps, b->n + (b->last ? N_AROUND : SETTLE), e) < 0)
+        return -1;
+    take_met(steps[OPENING].answer, b, -1);
+    for (size_t i = 0; i < b->n; i++)
+        b->list[i].rows = strtoll(PQcmdTuples(deletes[i].answer), NULL, 10);
+    take_met(deletes[b->n].answer, b, 1);
+    b->settled = b->last;
+    return 0;
 }
 
 static int postgres_execute_by_runs(struct sql_store *s, struct by_runs *b, struct err *e)
 {
     struct stmt around[N_AROUND] = {0};
-    struct step *steps = mem_alloc((b->n + N_AROUND) * sizeof(*steps)), *deletes = steps + 2;
+    struct step *steps = mem_alloc((b->n + N_AROUND) * sizeof(*steps));
     write_around(of_sql(s), b, around);
-    steps[0].st = &around[SEQSCAN_OFF];
-    steps[1].st = &around[OPENING];
-    for (size_t i = 0; i < b->n; i++)
-        deletes[i].st = &b->list[i].st;
-    deletes[b->n].st = &around[CLOSING];
-    deletes[b->n + 1].st = &around[SEQSCAN_AGAIN];
-    int result = run_together(of_sql(s), steps, b->n + N_AROUND, e);
-    if (result == 0) {
-        take_met(steps[1].answer, b, -1);
-        for (size_t i = 0; i < b->n; i++)
-            b->list[i].rows = strtoll(PQcmdTuples(deletes[i].answer), NULL, 10);
-        take_met(deletes[b->n].answer, b, 1);
-    }
+    int result = run_by_runs(of_sql(s), b, steps, around, e);
     for (size_t i = 0; i < b->n + N_AROUND; i++)
         PQclear(steps[i].answer);
     for (size_t i = 0; i < N_AROUND; i++)
@@ -664,7 +674,7 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
 
 static int postgres_settle(struct sql_store *s, struct err *e)
 {
-    return command(of_sql(s), "SET CONSTRAINTS ALL IMMEDIATE", e);
+    return command(of_sql(s), SETTLES, e);
 }
 
 static int postgres_mark(struct sql_store *s, struct err *e)

@@ -118,3 +118,97 @@ class Names(PostgresTest, Case):
         self.assertEqual((r.policy("job")["rows"], [s["key"] for s in r.policy("job")["skipped"]]), (49, ["id=49"]), r)
         self.left("job", 49)
         self.left("step", 98, 99)
+
+
+class Places(PostgresTest, Case):
+    """Rows whose keys are no numbers are deleted where they lie. Those that moved go, too; who is there instead, does not."""
+    KEYS = {"uuid": ("id uuid primary key", "('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid"),
+            "text": ("id text primary key", "'k' || n"),
+            "pair": ("a integer, id integer, primary key (a, id)", "n % 3, n")}
+    CONTRACT = "policies: {job: {table: job, expires: at_ms, batch: 7}}"
+
+    def jobs(self, kind="uuid", n=40, partitioned=""):
+        columns, key = self.KEYS[kind]
+        self.given(f"""drop table if exists job; create table job ({columns}, at_ms bigint not null, n integer not null) {partitioned};
+                       create index on job(at_ms);
+                       insert into job select {key}, n, n from generate_series(1, {n}) n;
+                       insert into job select {key}, {4 * MS}, n from generate_series({n + 1}, {n + 20}) n""")
+
+    def kept(self):
+        return [n for n, in self.db.rows("select n from job order by 1")]
+
+    def by_place(self, contract=None):
+        return "ctid" in self.lapse(contract or self.CONTRACT, "plan", "--sql").out
+
+    def test_all_that_is_due_and_nothing_else(self):
+        for kind in self.KEYS:
+            with self.subTest(kind):
+                self.jobs(kind)
+                self.assertTrue(self.by_place())
+                self.assertEqual(self.sweep(self.CONTRACT).policy("job")["rows"], 40)
+                self.assertEqual(self.kept(), list(range(41, 61)))
+
+    def test_only_where_a_place_is_one_row_s_alone(self):
+        """Partitions have the same places, a trigger may update or keep what it is to delete, what is detached moves."""
+        self.given("create table job (id text, at_ms bigint not null, n integer not null, primary key (id, at_ms)) partition by range (at_ms);"
+                   f"create table p1 partition of job for values from (0) to ({MS}); create table p2 partition of job for values from ({MS}) to ({9 * MS});"
+                   f"insert into job select 'k' || n, n, n from generate_series(1, 40) n; insert into job select 'k' || n, {4 * MS}, n from generate_series(41, 60) n")
+        self.assertFalse(self.by_place())
+        self.sweep(self.CONTRACT)
+        self.assertEqual(self.kept(), list(range(41, 61)))
+        self.jobs()
+        self.given("create table part (id integer primary key, job_id uuid references job)")
+        self.assertFalse(self.by_place(self.CONTRACT.replace("batch: 7", "detach: [part(job_id)]")))
+        self.given("drop table part; create function nothing() returns trigger language plpgsql as 'begin return old; end';"
+                   "create trigger nothing before delete on job for each row execute function nothing()")
+        self.assertFalse(self.by_place())
+        self.given("drop table job cascade; create table job (id integer primary key, at_ms bigint not null, n integer not null); create index on job(at_ms)")
+        self.assertFalse(self.by_place(), "a number is as fast")
+
+    def test_rows_that_move_after_they_were_locked(self):
+        """A trigger of what they own updates them: they are found by their key."""
+        self.jobs()
+        self.given("""
+            create table step (id text primary key, job_id uuid not null references job);
+            insert into step select n || 'a', id from job; insert into step select n || 'b', id from job where n % 2 = 0;
+            create index on step(job_id);
+            create function count_down() returns trigger language plpgsql as
+                'begin update job set n = n + 100 where id = old.job_id; return null; end';
+            create trigger count_down after delete on step for each row execute function count_down()""")
+        contract = self.CONTRACT.replace("batch: 7", "batch: 7, with: [step(job_id)]")
+        self.assertTrue(self.by_place(contract))
+        r = self.sweep(contract)
+        self.assertEqual((r.policy("job")["rows"], r.policy("job")["retries"], r.policy("job")["skipped"]), (40, 0, []), r)
+        self.assertEqual(self.kept(), list(range(41, 61)))
+        self.assertEqual(self.db.rows("select count(*) from step s where not exists (select from job where id = s.job_id)"), [(0,)])
+
+    def test_rows_that_moved_before_they_were_locked(self):
+        """While the statement that locks them is under way, others update some: those that are still due go, from where they are now."""
+        self.jobs(n=20)
+        self.given("""
+            create table latch (n integer);
+            create function waits(k integer) returns boolean language plpgsql volatile as $$begin
+                if k = 2 and exists (select from latch) then perform pg_sleep(1.5); end if; return true; end$$;
+            insert into latch values (1)""")
+        p = Lapse.start(self.db, "policies: {job: {table: job, expires: at_ms, batch: 100, where: 'waits(n)'}}", "sweep", "--json", "--no-progress",
+                        "--now", NOW)
+        eventually(lambda: self.db.rows("select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"))
+        self.given(f"update job set n = n + 100 where n between 5 and 9; update job set at_ms = {4 * MS} where n = 12; delete from latch")
+        r = p.wait()
+        self.assertEqual((r.code, r.policy("job")["rows"], r.policy("job")["batches"]), (0, 19, 1), r)
+        self.assertEqual(self.kept(), [12, *range(21, 41)])
+
+    def test_rows_in_the_midst(self):
+        """Rows that own others are locked, and go from where they lie, too."""
+        self.jobs()
+        self.given("""
+            create table step (id text primary key, job_id uuid not null references job);
+            create table note (id integer primary key, step_id text not null references step);
+            insert into step select 's' || n, id from job; insert into note select n, 's' || n from job;
+            create index on step(job_id); create index on note(step_id)""")
+        contract = self.CONTRACT.replace("batch: 7", "batch: 7, with: [{ref: step(job_id), with: [note(step_id)]}]")
+        self.assertEqual(self.lapse(contract, "plan", "--sql").out.count('this."ctid" = ANY'), 2)
+        self.sweep(contract)
+        self.assertEqual(self.kept(), list(range(41, 61)))
+        self.left("note", *range(41, 61))
+        self.assertEqual(len(self.ids("step")), 20)

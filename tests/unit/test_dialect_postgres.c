@@ -282,6 +282,24 @@ static void test_sets(void **state)
                    " (SELECT * FROM unnest($1{set 0.1}::integer[], $2{set 0.0}::text[]))");
 }
 
+/* Rows that are locked are found where they lie, if the set knows where. */
+static void test_sets_by_place(void **state)
+{
+    (void)state;
+    static const struct column place = {.name = "ctid", .sql_type = "tid", .type = TYPE_OTHER};
+    const struct column *columns[] = {&text_column, &place};
+    struct table t = {.name = "t", .kind = KIND_TABLE, .key = columns, .n_key = 1};
+    struct node n = {.table = &t, .carry = columns, .n_carry = 2, .set = 3};
+    AUTO(stmt_release) struct stmt s = {0};
+    assert_false(sql_delete_set_by_place(&s, d, &n)); /* the table has none */
+    t.place = &place;
+    assert_true(sql_delete_set_by_place(&s, d, &n));
+    check_text(&s, "DELETE FROM \"t\" AS this WHERE this.\"ctid\" = ANY($1{set 3.1}::tid[])");
+    assert_ptr_equal(s.deletes, &t);
+    n.n_carry = 1;
+    assert_false(sql_delete_set_by_place(&s, d, &n)); /* it was not read */
+}
+
 /* Keys that nobody weighs: only by an index of which each key finds one row at most, in its own type. Else
  * the few keys that are believed in may look like the whole table, and each of its rows is compared with
  * each. */
@@ -382,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_keep_and_latest),
         cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_sets_by_place),
         cmocka_unit_test(test_sets_by_an_index),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_placeholders_and_locks),
