@@ -150,9 +150,12 @@ class Places(PostgresTest, Case):
 
     def test_only_where_a_place_is_one_row_s_alone(self):
         """Partitions have the same places, a trigger may update or keep what it is to delete, what is detached moves."""
-        self.given("create table job (id text, at_ms bigint not null, n integer not null, primary key (id, at_ms)) partition by range (at_ms);"
-                   f"create table p1 partition of job for values from (0) to ({MS}); create table p2 partition of job for values from ({MS}) to ({9 * MS});"
-                   f"insert into job select 'k' || n, n, n from generate_series(1, 40) n; insert into job select 'k' || n, {4 * MS}, n from generate_series(41, 60) n")
+        self.given(f"""
+            create table job (id text, at_ms bigint not null, n integer not null, primary key (id, at_ms)) partition by range (at_ms);
+            create table p1 partition of job for values from (0) to ({MS});
+            create table p2 partition of job for values from ({MS}) to ({9 * MS});
+            insert into job select 'k' || n, n, n from generate_series(1, 40) n;
+            insert into job select 'k' || n, {4 * MS}, n from generate_series(41, 60) n""")
         self.assertFalse(self.by_place())
         self.sweep(self.CONTRACT)
         self.assertEqual(self.kept(), list(range(41, 61)))
@@ -162,7 +165,8 @@ class Places(PostgresTest, Case):
         self.given("drop table part; create function nothing() returns trigger language plpgsql as 'begin return old; end';"
                    "create trigger nothing before delete on job for each row execute function nothing()")
         self.assertFalse(self.by_place())
-        self.given("drop table job cascade; create table job (id integer primary key, at_ms bigint not null, n integer not null); create index on job(at_ms)")
+        self.given("drop table job cascade; create table job (id integer primary key, at_ms bigint not null, n integer not null);"
+                   "create index on job(at_ms)")
         self.assertFalse(self.by_place(), "a number is as fast")
 
     def test_rows_that_move_after_they_were_locked(self):
