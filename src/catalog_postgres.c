@@ -166,12 +166,14 @@ static void fill_columns(struct arena *a, struct table *t, const struct rows *r,
  * every two rows apart at any moment: its columns are not NULL, it covers all rows, and it is not checked
  * only at COMMIT. Arrays are left out, since key sets are bound as arrays. Rows are found again by comparing
  * in the column's own collation: one that an index has in another counts as an expression, as what is unique
- * there may be equal here. */
+ * there may be equal here. Who has seen rows that were changed before an index was made may not use it, nor
+ * may anybody while such are there. */
 static const char indexes_sql[] =
     "SELECT i.indrelid, i.indexrelid, c.relname, i.indisunique, i.indisprimary, i.indpred IS NOT NULL,"
     "       pg_catalog.pg_get_expr(i.indpred, i.indrelid),"
     "       CASE WHEN a.attcollation = i.indcollation[part.place::int - 1] THEN a.attname END, key.usable,"
-    "       i.indcheckxmin "
+    "       i.indcheckxmin AND pg_catalog.age(i.xmin) <= pg_catalog.age("
+    "           pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::xid) "
     "FROM pg_catalog.pg_index i "
     "JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid "
     "JOIN pg_catalog.pg_am am ON am.oid = c.relam AND am.amname = 'btree' "
@@ -207,7 +209,7 @@ static void push_index(struct arena *a, struct table *t, const struct rows *r, s
         .primary = is_true(cell(r, row, 4)),
         .partial = is_true(cell(r, row, 5)),
         .predicate = keep(a, cell(r, row, 6)),
-        .not_for_all = is_true(cell(r, row, 9)),
+        .too_new = is_true(cell(r, row, 9)),
     };
 }
 

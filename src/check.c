@@ -481,7 +481,7 @@ static void add_unserved(const struct plan *p, struct findings *findings, const 
 {
     const struct survey s = survey_of(p, findings);
     const char *better = better_index_words(&s);
-    if (p->index->not_for_all)
+    if (p->index->too_new)
         findings_add(findings, FINDING_WARNING, p->policy->name, p->times[0].at,
                      "wait until those have ended, then run lapse check again",
                      "the index %s leads to %s, but the database does not use it as long as transactions run "

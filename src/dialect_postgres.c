@@ -583,6 +583,7 @@ const struct dialect dialect_postgres = {
     .in_set_by_index = postgres_in_set_by_index,
     /* Each run is believed to be a ninth of the table. */
     .runs = {postgres_runs, postgres_runs_have, VALUE_TEXT, 125},
+    .only = "ONLY ",
     .place = {last_in, block_of, blocks},
     .each_row_end = " OFFSET 0) AS lapse_found",
     .text_cast = "text",

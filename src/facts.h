@@ -53,8 +53,8 @@ struct index {
     bool partial;
     const char *predicate; /* partial: its text, or NULL */
     bool primary;
-    bool not_for_all; /* transactions that began before it was made may not use it (PostgreSQL) */
-    bool descends;    /* some of it, so that it serves no order of the others (MariaDB) */
+    bool too_new;  /* it is not used as long as transactions run that began before it was made (PostgreSQL) */
+    bool descends; /* some of it, so that it serves no order of the others (MariaDB) */
 };
 
 enum on_delete {

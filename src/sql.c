@@ -95,6 +95,15 @@ void sql_table(struct stmt *s, const struct dialect *d, const struct table *t)
     sql_name(s, d, t->name);
 }
 
+/* Where rows are read, locked or changed. */
+static void sql_own_rows(struct stmt *s, const struct dialect *d, const struct table *t, const char *alias)
+{
+    if (t->place && d->only)
+        text_add(&s->sql, d->only);
+    sql_table(s, d, t);
+    text_addf(&s->sql, " AS %s", alias);
+}
+
 const char *sql_compare(enum compare cmp)
 {
     static const char *const signs[] = {[CMP_EQ] = " = ",  [CMP_NE] = " <> ", [CMP_LT] = " < ",
@@ -129,8 +138,7 @@ void sql_columns(struct stmt *s, const struct dialect *d, const char *alias, con
 void sql_from_table(struct stmt *s, const struct dialect *d, const struct table *t, const char *alias)
 {
     sql_add(s, " FROM ");
-    sql_table(s, d, t);
-    text_addf(&s->sql, " AS %s", alias);
+    sql_own_rows(s, d, t, alias);
 }
 
 void sql_by_release(struct sql_by *b)
@@ -176,8 +184,7 @@ static bool serves_unweighed(const struct index *x, const struct column *c, cons
 bool sql_may_go_by_runs(const struct dialect *d, const struct table *t, const struct sql_by *b)
 {
     const struct index *x = sql_index_by(t, b);
-    return d->runs.has && b->n == 1 && list_says_it(b) && has_one_index(t) && x && !x->partial &&
-           !x->not_for_all;
+    return d->runs.has && b->n == 1 && list_says_it(b) && has_one_index(t) && x && !x->partial && !x->too_new;
 }
 
 /* A table whose rows are locked or changed, found by a set of keys. */
@@ -186,8 +193,7 @@ void sql_table_by(struct stmt *s, const struct dialect *d, const struct table *t
 {
     const struct index *found = sql_index_by(t, b), *i = d->use_index ? found : NULL;
     bool listed = i && d->key_list && d->key_list(s, b->columns, b->n, b->set, b->at, b->types);
-    sql_table(s, d, t);
-    text_addf(&s->sql, " AS %s", alias);
+    sql_own_rows(s, d, t, alias);
     if (i)
         d->use_index(s, i);
     for (size_t k = 0; listed && k < b->n; k++) {

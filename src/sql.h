@@ -135,6 +135,8 @@ struct dialect {
     bool recursion_apart; /* WITH RECURSIVE does not see the row outside */
     bool rows_spelt_out;  /* (a, b) > (x, y) is served by no index: a > x OR a = x AND b > y is */
     bool one_state_each;  /* an index serves a list of values of its first column, but not from a cursor on */
+    const char *only; /* before the name of a table that has places: its own rows, of none that will inherit
+                       * from it, where others lie at the same places; NULL: there are none */
     /* Places of rows, where a table has such: the last that can be in a block; the block of one; and how many
      * blocks the table has, one number. NULL: there are none. */
     struct {

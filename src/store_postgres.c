@@ -137,8 +137,7 @@ static void add_one_line(struct text *t, const char *words)
 }
 
 #define CANCELLED       "57014"
-#define NOT_SUPPORTED   "0A000"       /* also of a name, whose statement would give something else by now */
-#define NOT_IN_RECOVERY NOT_SUPPORTED /* of BEGIN … READ WRITE: it is a standby */
+#define NOT_IN_RECOVERY "0A000" /* of BEGIN … READ WRITE: it is a standby */
 #define UNKNOWN_NAME    "26000"
 #define STANDBY                                                                                              \
     "postgresql: the server is a standby and takes no writes: name the primary in 'store', "                 \
@@ -269,21 +268,13 @@ static int name_of(struct postgres *p, const struct text *sql, const char **ret,
     return 0;
 }
 
-static int send_one(struct postgres *p, const char *name, const char *sql, const struct stmt *st)
-{
-    AUTO(bound_release) struct bound b = {0};
-    postgres_bind(&p->sql, st, &b);
-    return name ? PQsendQueryPrepared(p->conn, name, (int)b.n, b.values, NULL, NULL, 0)
-                : PQsendQueryParams(p->conn, sql, (int)b.n, NULL, b.values, NULL, NULL, 0);
-}
-
-/* What a name can be refused for is no fault of the statement: the server's end is not this one's alone after
- * all, or a column that it gives has another type by now. The transaction is tried again, without names. */
+/* A name that the server does not know is no fault of the statement: its end is not this one's alone after
+ * all. The transaction is tried again, without names. */
 static int fail_by_name(struct postgres *p, const PGresult *r, struct err *e)
 {
     struct err why = ERR_INIT;
     fail(p, r, &why);
-    if ((strcmp(why.code, UNKNOWN_NAME) == 0 || strcmp(why.code, NOT_SUPPORTED) == 0) && !is_raised(r)) {
+    if (strcmp(why.code, UNKNOWN_NAME) == 0 && !is_raised(r)) {
         p->alone = false;
         why.kind = ERR_CONFLICT;
     }
@@ -292,19 +283,22 @@ static int fail_by_name(struct postgres *p, const PGresult *r, struct err *e)
     return -1;
 }
 
-static int run_text(struct postgres *p, const struct text *sql, const struct stmt *st, PGresult **ret,
-                    struct err *e)
+static int send_one(struct postgres *p, const char *name, const char *sql, const struct stmt *st)
 {
-    const char *name;
-    if (may_ask(p, e) < 0 || name_of(p, sql, &name, e) < 0)
-        return -1;
-    *ret = last_answer(p, send_one(p, name, text_str(sql), st));
-    return succeeded(*ret) ? 0 : name ? fail_by_name(p, *ret, e) : fail(p, *ret, e);
+    AUTO(bound_release) struct bound b = {0};
+    postgres_bind(&p->sql, st, &b);
+    return name ? PQsendQueryPrepared(p->conn, name, (int)b.n, b.values, NULL, NULL, 0)
+                : PQsendQueryParams(p->conn, sql, (int)b.n, NULL, b.values, NULL, NULL, 0);
 }
 
-static int run(struct postgres *p, const struct stmt *st, PGresult **ret, struct err *e)
+/* Without a name it is planned for these very values: how few rows are to be found, and beyond which; among
+ * how many keys is looked for each. */
+static int run(struct postgres *p, const char *sql, const struct stmt *st, PGresult **ret, struct err *e)
 {
-    return run_text(p, &st->sql, st, ret, e);
+    if (may_ask(p, e) < 0)
+        return -1;
+    *ret = last_answer(p, send_one(p, NULL, sql, st));
+    return succeeded(*ret) ? 0 : fail(p, *ret, e);
 }
 
 static size_t bytes_of(const PGresult *r, int n_rows, int n_columns)
@@ -337,7 +331,7 @@ static int postgres_query(struct sql_store *s, const struct stmt *st, struct row
 {
     struct postgres *p = of_sql(s);
     AUTO(result_clear_p) PGresult *r = NULL;
-    if (run(p, st, &r, e) < 0)
+    if (run(p, text_str(&st->sql), st, &r, e) < 0)
         return -1;
     rows_release(ret);
     copy_rows(r, ret);
@@ -348,7 +342,7 @@ static int postgres_execute(struct sql_store *s, const struct stmt *st, int64_t 
 {
     struct postgres *p = of_sql(s);
     AUTO(result_clear_p) PGresult *r = NULL;
-    if (run(p, st, &r, e) < 0)
+    if (run(p, text_str(&st->sql), st, &r, e) < 0)
         return -1;
     *ret_affected = strtoll(PQcmdTuples(r), NULL, 10);
     return 0;
@@ -382,26 +376,31 @@ static void add_met(struct text *sql, const struct postgres *p, const struct by_
     text_add(sql, " END");
 }
 
-static void add_met_of_all(struct text *sql, const struct postgres *p, const struct by_runs *b)
+/* A SELECT of what each has met; no text: it is not wanted of any. */
+static void write_met(struct text *sql, const struct postgres *p, const struct by_runs *b)
 {
     for (size_t i = 0; i < b->n; i++) {
         if (!b->list[i].index)
             continue;
-        text_add(sql, ", ");
+        text_add(sql, sql->len ? ", " : "SELECT ");
         add_met(sql, p, &b->list[i]);
     }
 }
 
-/* sign times what each has met is added. Where that is not known, nobody asks again. */
-static void take_met(const PGresult *r, struct by_runs *b, int sign)
+/* NULL: it is not known, and nobody asks again. */
+static void take_met(const PGresult *before, const PGresult *after, struct by_runs *b)
 {
-    int column = 1; /* behind the setting */
+    int column = 0;
     for (size_t i = 0; i < b->n; i++) {
-        if (!b->list[i].index)
+        struct by_runs_one *one = &b->list[i];
+        if (!one->index)
             continue;
-        b->list[i].met += sign * strtoll(PQgetvalue(r, 0, column), NULL, 10);
-        if (PQgetisnull(r, 0, column++))
-            b->list[i].index = NULL;
+        if (PQgetisnull(before, 0, column) || PQgetisnull(after, 0, column))
+            one->index = NULL;
+        else
+            one->met = strtoll(PQgetvalue(after, 0, column), NULL, 10) -
+                       strtoll(PQgetvalue(before, 0, column), NULL, 10);
+        column++;
     }
 }
 
@@ -424,20 +423,18 @@ static PGresult *next_answer(struct postgres *p)
     return r;
 }
 
-/* They go to the server at once; behind one that fails none is carried out. The server may say nothing before
- * the last of them has ended. */
+/* They go to the server at once; behind one that fails none is carried out. Of each that may last the server
+ * is to tell when it has ended: it would keep its answers to itself until the last. */
 static int send_together(struct postgres *p, struct step *steps, size_t n)
 {
-    int64_t patience_us = p->patience_us;
     int sent = PQenterPipelineMode(p->conn);
     for (size_t i = 0; sent && i < n; i++)
-        sent = send_one(p, steps[i].name, text_str(&steps[i].st->sql), steps[i].st);
+        sent = send_one(p, steps[i].name, text_str(&steps[i].st->sql), steps[i].st) &&
+               (!steps[i].st->n_params || PQsendFlushRequest(p->conn));
     sent = sent && PQpipelineSync(p->conn);
-    p->patience_us = patience_us * (int64_t)n;
     for (size_t i = 0; sent && i < n; i++)
         steps[i].answer = next_answer(p);
     PQclear(sent ? next_answer(p) : NULL);
-    p->patience_us = patience_us;
     if (PQexitPipelineMode(p->conn))
         return sent;
     shutdown(PQsocket(p->conn), SHUT_RDWR); /* it is of no more use */
@@ -458,20 +455,15 @@ static int run_together(struct postgres *p, struct step *steps, size_t n, struct
     return sent ? 0 : fail_lost(p, e);
 }
 
-/* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
- * these statements: others, a trigger's among them, may have no index. How many keys there are this time
- * changes nothing about how they are found best: one plan does for all batches. */
 #define SETTLES "SET CONSTRAINTS ALL IMMEDIATE"
-enum { SEQSCAN_OFF, OPENING, CLOSING, SEQSCAN_AGAIN, SETTLE, N_AROUND };
+
+/* Whatever the planner believes of a table, it is not read whole for a few keys that an index has. Only for
+ * these statements: others, a trigger's among them, may have no index. So a plan does for all batches. */
+enum { SEQSCAN_OFF, MET, SEQSCAN_AGAIN, SETTLE, N_AROUND };
 static void write_around(const struct postgres *p, const struct by_runs *b, struct stmt around[N_AROUND])
 {
     text_add(&around[SEQSCAN_OFF].sql, "SET LOCAL enable_seqscan = off");
-    text_add(&around[OPENING].sql,
-             "SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)");
-    add_met_of_all(&around[OPENING].sql, p, b);
-    text_add(&around[CLOSING].sql,
-             "SELECT pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', true)");
-    add_met_of_all(&around[CLOSING].sql, p, b);
+    write_met(&around[MET].sql, p, b);
     text_add(&around[SEQSCAN_AGAIN].sql, "SET LOCAL enable_seqscan TO DEFAULT");
     text_add(&around[SETTLE].sql, SETTLES);
 }
@@ -479,30 +471,38 @@ static void write_around(const struct postgres *p, const struct by_runs *b, stru
 static int run_by_runs(struct postgres *p, struct by_runs *b, struct step *steps,
                        const struct stmt around[N_AROUND], struct err *e)
 {
-    struct step *deletes = steps + CLOSING;
-    steps[SEQSCAN_OFF].st = &around[SEQSCAN_OFF];
-    steps[OPENING].st = &around[OPENING];
+    bool met = around[MET].sql.len > 0;
+    struct step *next = steps;
+    (next++)->st = &around[SEQSCAN_OFF];
+    struct step *before = met ? next++ : NULL, *deletes = next;
+    if (before)
+        before->st = &around[MET];
     for (size_t i = 0; i < b->n; i++)
-        deletes[i].st = &b->list[i].st;
-    for (size_t i = CLOSING; i < N_AROUND; i++)
-        steps[i + b->n].st = &around[i];
-    if (run_together(p, steps, b->n + (b->last ? N_AROUND : SETTLE), e) < 0)
+        (next++)->st = &b->list[i].st;
+    struct step *after = met ? next++ : NULL;
+    if (after)
+        after->st = &around[MET];
+    (next++)->st = &around[SEQSCAN_AGAIN];
+    if (b->last)
+        (next++)->st = &around[SETTLE];
+    if (run_together(p, steps, (size_t)(next - steps), e) < 0)
         return -1;
-    take_met(steps[OPENING].answer, b, -1);
     for (size_t i = 0; i < b->n; i++)
         b->list[i].rows = strtoll(PQcmdTuples(deletes[i].answer), NULL, 10);
-    take_met(deletes[b->n].answer, b, 1);
+    if (met)
+        take_met(before->answer, after->answer, b);
     b->settled = b->last;
     return 0;
 }
 
 static int postgres_execute_by_runs(struct sql_store *s, struct by_runs *b, struct err *e)
 {
+    enum { STEPS_AROUND = N_AROUND + 1 }; /* what was met is asked twice */
     struct stmt around[N_AROUND] = {0};
-    struct step *steps = mem_alloc((b->n + N_AROUND) * sizeof(*steps));
+    struct step *steps = mem_alloc((b->n + STEPS_AROUND) * sizeof(*steps));
     write_around(of_sql(s), b, around);
     int result = run_by_runs(of_sql(s), b, steps, around, e);
-    for (size_t i = 0; i < b->n + N_AROUND; i++)
+    for (size_t i = 0; i < b->n + STEPS_AROUND; i++)
         PQclear(steps[i].answer);
     for (size_t i = 0; i < N_AROUND; i++)
         stmt_release(&around[i]);
@@ -656,7 +656,6 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     add_settings(&sql, to_ms(statement_timeout_us));
     text_addf(&sql,
               "; SET LOCAL jit = off" /* a batch is over before it would pay */
-              "; SET LOCAL plan_cache_mode = force_custom_plan"
               "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld%s",
               (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store),
               p->lax ? "; SET LOCAL synchronous_commit = off" : "");
@@ -748,7 +747,7 @@ static int postgres_accepts(struct sql_store *s, const struct stmt *st, struct e
     AUTO(text_release) struct text sql = {0};
     text_addf(&sql, "EXPLAIN %s", text_str(&st->sql));
     AUTO(result_clear_p) PGresult *r = NULL;
-    int result = run_text(p, &sql, st, &r, e);
+    int result = run(p, text_str(&sql), st, &r, e);
     if (alone)
         postgres_rollback(s);
     return result;

@@ -13,6 +13,8 @@ an Execute, also of many that are sent at once; a command that has text. Before 
         lapse(proxy.dsn, contract, "sweep")
     proxy.seen      # every statement that came, in order
 
+apart=False: of statements that came at once it asks one by one, too, but sends them on at once, after the last answer: a program that
+is frozen has sent all of them or none.
 A sweep asks by the clock how others fare. Where statements are known by their numbers, looks=False lets these pass unseen.
 patience_s: so long it waits for a server that is not there, and its client with it.
 version: a MariaDB 10.11 that says it is this one ("10.05": as long as its own).
@@ -56,10 +58,10 @@ class Statement:
 
 
 class Proxy:
-    def __init__(self, db, before=None, looks=True, patience_s=0, version=None):
+    def __init__(self, db, before=None, looks=True, patience_s=0, version=None, apart=True):
         self._before = before or (lambda statement: PASS)
         self._looks, self._looking, self._patience_s = looks, set(), patience_s
-        self.version = version
+        self.version, self.apart = version, apart
         self._lock = threading.Lock()
         self._open = []
         self.seen = []
@@ -187,6 +189,7 @@ class _PostgresLink(_Link):
         self.ends = (b"Z",)                # what ends the answer to the statement
         self.ended = threading.Event()     # one of many, which others follow
         self.failed = False                # one of many: the server ignores the rest
+        self.held = b""                    # the first of many, which go on together
 
     def _read_client(self):
         head = _exactly(self.client, 4)
@@ -195,13 +198,7 @@ class _PostgresLink(_Link):
         while True:
             kind, message = self._message(self.client)
             if runs and kind != b"S":       # others follow: they must not come before this one has ended
-                self.ends = self.DONE
-                self.ended.clear()
-                if self.failed:
-                    self.server.sendall(waiting)
-                else:
-                    self._statement(sql, waiting + self.FLUSH)
-                    self.ended.wait()
+                self._one_of_many(sql, waiting)
                 waiting, sql, runs = b"", None, False
             waiting += message
             if kind == b"Q":
@@ -215,6 +212,7 @@ class _PostgresLink(_Link):
             runs = kind == b"E"
             if kind in (b"Q", b"S"):
                 self.ends = (b"Z",)
+                waiting, self.held = self.held + waiting, b""
                 if sql is None or self.failed:
                     self.server.sendall(waiting)
                 else:
@@ -223,6 +221,18 @@ class _PostgresLink(_Link):
             elif kind in (b"p", b"X"):      # a password, the end
                 self.server.sendall(waiting)
                 waiting = b""
+
+    def _one_of_many(self, sql, messages):
+        if self.failed:
+            self.server.sendall(messages)
+        elif not self.proxy.apart:
+            self._statement(sql, b"")
+            self.held += messages
+        else:
+            self.ends = self.DONE
+            self.ended.clear()
+            self._statement(sql, messages + self.FLUSH)
+            self.ended.wait()
 
     def _read_server(self):
         while True:

@@ -214,7 +214,7 @@ class FrozenInABatch(Many):
                 box[0].signal(signal.SIGCONT)
 
         self.armed, self.gone_before, self.total = False, 0, 20
-        with Proxy(self.db, before) as proxy:
+        with Proxy(self.db, before, apart=False) as proxy:
             a = self.daemon(self.contract, proxy.dsn)
             a.wait_for("lease_taken")
             box.append(a)

@@ -259,6 +259,23 @@ class Unserved(Suggesting):
         cursor.execute("COMMIT")
         eventually(lambda: self.findings(self.POLICY) == [])
 
+    @not_on("mariadb", "an index serves whoever may see it")
+    @not_on("sqlite", "nobody else is there while an index is made")
+    def test_it_was_newer_than_a_transaction(self):
+        """Which is over, and the index is of no use all the same."""
+        self.given("create table visits (id integer not null primary key, at text not null)")
+        self.db.execute("INSERT INTO visits SELECT n, '2020-01-01T00:00:00Z' FROM generate_series(1, 50) n")
+        with self.db.connect() as other, other.cursor() as cursor:
+            cursor.execute("SELECT txid_current()")
+            self.db.execute("UPDATE visits SET at = at || '' WHERE id = 3")
+            self.db.execute("CREATE INDEX bytewise ON visits (at text_pattern_ops)")
+        self.assertEqual(self.db.rows("SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'bytewise'::regclass"), [(True,)])
+
+        def said():
+            (what, _), = self.findings("{ table: visits, expires: at }")
+            return "the database cannot find due rows by it: " in what
+        eventually(said)
+
 
 @every_server
 class Held(Suggesting):
