@@ -294,8 +294,8 @@ static void test_sets_by_place(void **state)
     assert_false(sql_delete_set_by_place(&s, d, &n)); /* the table has none */
     t.place = &place;
     assert_true(sql_delete_set_by_place(&s, d, &n));
-    check_text(&s, "DELETE FROM ONLY \"t\" AS this WHERE this.\"ctid\" = ANY($1{set 3.1}::tid[])");
     assert_ptr_equal(s.deletes, &t);
+    check_text(&s, "DELETE FROM ONLY \"t\" AS this WHERE this.\"ctid\" = ANY($1{set 3.1}::tid[])");
     n.n_carry = 1;
     assert_false(sql_delete_set_by_place(&s, d, &n)); /* it was not read */
 }
