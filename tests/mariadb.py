@@ -15,7 +15,7 @@ import pymysql
 from pymysql.constants import CLIENT
 from pymysql.converters import conversions, escape_datetime
 
-from servers import Database, at_end, folder, free_port, new_path, percent
+from servers import RUN, Database, at_end, folder, free_port, new_path, percent
 
 
 # --- the tables of the suites, as MariaDB wants them -----------------------------------------------------
@@ -343,7 +343,7 @@ class Mariadb:
 
     def fresh(self):
         """A new, empty database."""
-        name = f"t{os.getpid()}_{next(self._names)}"
+        name = f"t{RUN}_{next(self._names)}"
         self.admin(f'create database "{name}"')
         return MariadbDatabase(self, name)
 

@@ -21,6 +21,9 @@ import psycopg2
 
 # --- folders and ends ----------------------------------------------------------------------------------
 
+# In the names of this process's databases: processes share a server, and a number of a process comes again within one run.
+RUN = f"{os.getpid()}_{random.SystemRandom().randrange(16**6):06x}"
+
 _ends = []
 
 
@@ -350,7 +353,7 @@ class Postgres:
 
     def fresh(self):
         """A new, empty database."""
-        name = f"t{os.getpid()}_{next(self._names)}"
+        name = f"t{RUN}_{next(self._names)}"
         self.admin(f'create database "{name}" template template0')
         return PostgresDatabase(self, name)
 
