@@ -165,9 +165,11 @@ static void explain_erase(const struct dialect *d, const struct plan *p, const s
     text_clear(&what);
     text_addf(&what, "delete the rows of %s", n->table->print);
     if (by_place) {
-        text_add(&what, " where they lie");
+        text_add(&what, ", where they lie");
         sqlstore_show(out, d, &st, text_str(&what));
-        text_add(&what, "; if any was updated since it was locked, by key");
+        text_clear(&what);
+        text_addf(&what, "delete those of %s that were updated since they were locked, by key",
+                  n->table->print);
     }
     sql_delete_set(&st, d, n);
     sqlstore_show(out, d, &st, text_str(&what));

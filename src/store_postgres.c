@@ -256,7 +256,7 @@ static int name_of(struct postgres *p, const struct text *sql, const char **ret,
     *ret = NULL;
     if (!p->alone || !p->sql.repeatable)
         return 0;
-    struct known *k = statements_meet(&p->statements, sql);
+    struct known_statement *k = statements_meet(&p->statements, sql);
     if (k && !k->is_named) {
         AUTO(result_clear_p)
         PGresult *r = last_answer(p, PQsendPrepare(p->conn, k->name, k->sql, 0, NULL));

@@ -27,7 +27,7 @@ void postgres_end_array(struct text *array);
  * nobody else's: where a server connection turns out to be shared after all, they can only be unknown. */
 enum { KNOWN_MOST = 32 }; /* a statement that finds no room goes without a name */
 struct statements {
-    struct known {
+    struct known_statement {
         char *sql;
         size_t len;
         char name[64];
@@ -38,7 +38,7 @@ struct statements {
     uint32_t met;  /* so far: no name is given twice, should the server still have what was forgotten */
 };
 /* NULL: it is met for the first time. */
-struct known *statements_meet(struct statements *all, const struct text *sql);
+struct known_statement *statements_meet(struct statements *all, const struct text *sql);
 bool statements_any_named(const struct statements *all);
 void statements_forget(struct statements *all);
 

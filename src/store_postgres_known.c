@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct known *statements_meet(struct statements *all, const struct text *sql)
+struct known_statement *statements_meet(struct statements *all, const struct text *sql)
 {
     for (size_t i = 0; i < all->n; i++)
         if (all->list[i].len == sql->len && memcmp(all->list[i].sql, sql->data, sql->len) == 0)
             return &all->list[i];
     if (all->n < COUNT_OF(all->list)) {
-        struct known *k = &all->list[all->n++];
-        *k = (struct known){.sql = mem_alloc(sql->len + 1), .len = sql->len};
+        struct known_statement *k = &all->list[all->n++];
+        *k = (struct known_statement){.sql = mem_alloc(sql->len + 1), .len = sql->len};
         memcpy(k->sql, sql->data, sql->len);
         snprintf(k->name, sizeof(k->name), "lapse_%s_%" PRIu32, all->mark, ++all->met);
     }

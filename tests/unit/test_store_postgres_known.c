@@ -5,7 +5,7 @@
 
 #include "store_postgres.h"
 
-static struct known *meet(struct statements *all, const char *sql)
+static struct known_statement *meet(struct statements *all, const char *sql)
 {
     AUTO(text_release) struct text t = {0};
     text_add(&t, sql);
@@ -18,7 +18,7 @@ static void a_statement_is_known_when_it_comes_again(void **state)
     AUTO(statements_forget) struct statements all = {.mark = "here"};
     assert_null(meet(&all, "SELECT 1"));
     assert_null(meet(&all, "SELECT 10"));
-    const struct known *one = meet(&all, "SELECT 1"), *ten = meet(&all, "SELECT 10");
+    const struct known_statement *one = meet(&all, "SELECT 1"), *ten = meet(&all, "SELECT 10");
     assert_non_null(one);
     assert_non_null(ten);
     assert_ptr_not_equal(one, ten);
@@ -33,7 +33,7 @@ static void only_what_the_server_has_is_named(void **state)
     (void)state;
     AUTO(statements_forget) struct statements all = {0};
     meet(&all, "SELECT 1");
-    struct known *k = meet(&all, "SELECT 1");
+    struct known_statement *k = meet(&all, "SELECT 1");
     assert_false(k->is_named);
     assert_false(statements_any_named(&all));
     k->is_named = true;
