@@ -106,9 +106,9 @@ void plan_walk(struct plan *p, const struct estimate *e)
     p->due_per_block = e->due > 0 && e->blocks > 0 ? e->due / e->blocks : 0;
     if (p->index)
         p->walk_why = arena_printf(
-            p->arena, "%s: about %.0f %% of %.0f rows are due, and they do not lie as the index %s has them",
+            p->arena, "%s: about %.0f %% of the rows are due, and they do not lie as the index %s has them",
             p->walk == WALK_PLACE ? "as they lie in the table" : "by the key, as they lie",
-            100 * e->due / e->rows, e->rows, p->index->name);
+            100 * e->due / e->rows, p->index->name);
     else
         say_without_index(p);
 }

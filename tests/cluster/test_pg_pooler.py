@@ -97,12 +97,14 @@ class One(Pooled):
         self.fill(40)
         self.given("create schema other; create table other.job (like job including all);"
                    "create table other.step (like step including all); create role nobody_much;"
-                   "insert into other.job select * from job")
+                   "insert into other.job select * from job;"
+                   "create function late() returns trigger language plpgsql as $$ begin perform pg_sleep(0.8); return null; end $$;"
+                   "create trigger late after delete on job for each statement execute function late()")
         self.lapse(CONTRACT, "install", code=0)
         with self.client().cursor() as c:
             c.execute("create temp table job (id integer, at_ms bigint); create temp table step (id integer, job_id integer)")
             c.execute("set search_path = other; set role nobody_much; set timezone = 'Asia/Tokyo'; set datestyle = 'SQL, DMY';"
-                      "set default_transaction_read_only = on; set statement_timeout = 1; set standard_conforming_strings = off")
+                      "set default_transaction_read_only = on; set statement_timeout = 400; set standard_conforming_strings = off")
         with self.client().cursor() as c:
             c.execute("show search_path")
             self.assertEqual(c.fetchall(), [("other",)], "the session is that one")
