@@ -387,7 +387,7 @@ static enum table_kind kind_of(const char *relkind)
 }
 
 /* Finds rows fast from version 14 on. Those of partitions and inheritors each begin with the first block. */
-static const struct column place = {.name = "ctid", .sql_type = "tid", .type = TYPE_OTHER, .not_null = true};
+const struct column postgres_place = {.name = "ctid", .sql_type = "tid", .type = TYPE_OTHER, .not_null = true};
 
 static void push_table(struct facts *f, const struct rows *r, size_t row)
 {
@@ -407,7 +407,7 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
         .bare = is_true(cell(r, row, 12)),
         .part_of = keep(f->arena, cell(r, row, 13)),
         .may_insert = is_true(cell(r, row, 14)),
-        .place = is_true(cell(r, row, 15)) && !is_true(cell(r, row, 4)) ? &place : NULL,
+        .place = is_true(cell(r, row, 15)) && !is_true(cell(r, row, 4)) ? &postgres_place : NULL,
         .ranges = is_true(cell(r, row, 16)),
         .owner = keep(f->arena, cell(r, row, 17)),
         .owned = is_true(cell(r, row, 18)),

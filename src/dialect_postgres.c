@@ -402,6 +402,28 @@ static void postgres_placeholder(struct stmt *s, size_t n)
         text_addf(&s->sql, "::%s%s", p->sql_type, p->set >= 0 ? "[]" : "");
 }
 
+/* A table's name as a value: '"public"."job"'::regclass. */
+static void as_class(struct stmt *s, const struct table *t)
+{
+    AUTO(stmt_release) struct stmt name = {0};
+    sql_table(&name, &dialect_postgres, t);
+    add(s, "'");
+    for (const char *c = text_str(&name.sql); *c; c++)
+        text_add_n(&s->sql, *c == '\'' ? "''" : c, *c == '\'' ? 2 : 1);
+    add(s, "'::pg_catalog.regclass");
+}
+
+/* The statement has locked it, so that the name stands for it, before that is looked up; to detach it now
+ * takes a lock that is in conflict with ours. */
+static void postgres_is_part(struct stmt *s, const struct table *t)
+{
+    add(s, " AND EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhrelid = ");
+    as_class(s, t);
+    add(s, " AND inhparent = ");
+    as_class(s, t->whole);
+    add(s, " AND NOT inhdetachpending)");
+}
+
 /* Whether partitions are told by it, and its values have a least and a greatest. */
 static bool parts_by(const struct column *c, const struct column *type)
 {
@@ -584,6 +606,7 @@ const struct dialect dialect_postgres = {
     /* Each run is believed to be a ninth of the table. */
     .runs = {postgres_runs, postgres_runs_have, VALUE_TEXT, 125},
     .only = "ONLY ",
+    .is_part = postgres_is_part,
     .place = {last_in, block_of, blocks},
     .each_row_end = " OFFSET 0) AS lapse_found",
     .text_cast = "text",

@@ -105,6 +105,7 @@ struct table {
     const char
         *part_of; /* the table it is a partition of, or inherits from: its rows are not all; NULL: none */
     bool ranges;  /* it has partitions by range, at any depth */
+    const struct table *whole; /* it stands for a partition of this one, alone; NULL: for itself */
     const char *owner;         /* whom it belongs to; NULL: nobody, or it does not matter */
     bool owned;                /* … which this user is, or may act as */
     bool delete_hooks;         /* a trigger or rule may keep a row that is deleted, or put it back */

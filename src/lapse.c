@@ -464,7 +464,7 @@ void work_count(struct work *w, struct report_policy *rp)
         return;
     AUTO(text_release) struct text sql = {0};
     work_partition_sql(w, plan, &sql);
-    w->store->ops->explain(w->store, plan, &sql);
+    work_explain(w, plan, &sql);
     rp->sql = arena_strdup(w->report->arena, text_str(&sql));
 }
 

@@ -69,7 +69,9 @@ void work_lease_drop(struct work *w);
  * failed. */
 struct plan *work_plan(struct work *w, const struct policy *p, struct report_policy *rp,
                        struct facts **ret_facts);
-/* Lets the plan choose in which order rows are found, by what the database reckons; rp says which. */
+/* Lets the plan choose in which order rows are found, by what the database reckons; rp says which. The
+ * statements of that, for people. */
+void work_explain(struct work *w, const struct plan *plan, struct text *out);
 void work_walk(struct work *w, struct plan *plan, struct report_policy *rp);
 /* What is due of the policy of this entry, counted: what `plan` says of it. */
 void work_count(struct work *w, struct report_policy *rp);

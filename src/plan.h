@@ -133,7 +133,19 @@ struct node {
 enum walk {
     WALK_INDEX, /* by the index that leads to the time */
     WALK_KEY,
-    WALK_PLACE, /* as they lie: order is the table's place alone */
+    WALK_PLACE,  /* as they lie: order is the table's place alone */
+    WALK_PIECES, /* for people: partition by partition, in each by one of these */
+};
+
+/* A partition that may hold due rows, and can be swept as if it were the table. */
+struct table_piece {
+    const char *schema, *name, *print;
+    const struct column *place;
+};
+struct table_pieces {
+    struct table_piece *list; /* in the order of what they hold, where they have one */
+    size_t n;                 /* 0: rows are found in the whole */
+    size_t of;                /* partitions */
 };
 
 struct plan {
@@ -172,10 +184,11 @@ struct plan {
     const struct column **order; /* the cursor: ([columns of rows,] time, key), or the key alone */
     size_t n_order;
     enum walk walk;
-    const char *walk_why; /* for people */
-    double due_per_block; /* WALK_PLACE: as estimated; 0: not known */
-    struct value *states; /* what `rows` allows order[0] to be, in ascending order, where that is */
-    size_t n_states;      /* … not the time; else 0 */
+    const char *walk_why;       /* for people */
+    double due_per_block;       /* WALK_PLACE: as estimated; 0: not known */
+    struct value *states;       /* what `rows` allows order[0] to be, in ascending order, where that is */
+    size_t n_states;            /* … not the time; else 0 */
+    struct table_pieces pieces; /* that the first pass goes by */
 
     /* For people: the parts of matches; NULL: not given. */
     const struct expr *rows, *where;
@@ -202,6 +215,11 @@ struct plan {
 struct plan *plan_make(const struct policy *p, const struct facts *f, instant now, struct findings *findings);
 /* Another order where the estimate says that rows are found faster so. What is deleted is the same in any. */
 void plan_walk(struct plan *p, const struct estimate *e);
+/* plan_pieces.c: whether partitions may be swept one by one: each row is judged by itself and by other
+ * tables. The plan for one: as the whole's, of that partition's rows alone. It lives in the arena, and no
+ * longer than the whole's. */
+bool plan_may_go_by_pieces(const struct plan *p);
+struct plan *plan_of_piece(const struct plan *p, const struct table_piece *x, struct arena *a);
 void plan_free(struct plan *p);
 void plan_free_p(struct plan **p);
 /* Whether the policy deletes rows of this table. */

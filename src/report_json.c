@@ -171,7 +171,8 @@ static void put_cutoffs(json_t *to, const struct report_policy *p)
 
 static void put_walk(json_t *to, const struct report_policy *p)
 {
-    static const char *const names[] = {[WALK_INDEX] = "index", [WALK_KEY] = "key", [WALK_PLACE] = "place"};
+    static const char *const names[] = {
+        [WALK_INDEX] = "index", [WALK_KEY] = "key", [WALK_PLACE] = "place", [WALK_PIECES] = "partition"};
     if (!p->walk_why)
         return;
     json_t *entry = json_object();

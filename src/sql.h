@@ -137,6 +137,9 @@ struct dialect {
     bool one_state_each;  /* an index serves a list of values of its first column, but not from a cursor on */
     const char *only; /* before the name of a table that has places: its own rows, of none that will inherit
                        * from it, where others lie at the same places; NULL: there are none */
+    /* " AND …": the table, which stands for a partition, is still one of its whole. Where rows are locked by
+     * it, it stays so until COMMIT. NULL: no table stands for one. */
+    void (*is_part)(struct stmt *s, const struct table *t);
     /* Places of rows, where a table has such: the last that can be in a block; the block of one; and how many
      * blocks the table has, one number. NULL: there are none. */
     struct {

@@ -92,6 +92,13 @@ static void select_roots(struct stmt *s, const struct dialect *d, const struct p
     sql_add(s, "\n");
 }
 
+/* What was a partition may be somebody's archive by now. */
+static void and_is_part(struct stmt *s, const struct dialect *d, const struct table *t)
+{
+    if (t->whole && d->is_part)
+        d->is_part(s, t);
+}
+
 static void scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
                   int64_t most, const struct index *held_to)
 {
@@ -103,6 +110,7 @@ static void scout(struct stmt *s, const struct dialect *d, const struct plan *p,
     sql_add(s, "\nWHERE ");
     sql_expression(&w, THIS, p->due);
     within(s, d, p, in);
+    and_is_part(s, d, p->root.table);
     order_by(s, d, p, in && in->first ? 1 : 0);
     sql_add(s, "\nLIMIT ");
     sql_bind_integer(s, d, most);
@@ -163,6 +171,7 @@ void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
         sql_add(s, "\nAND ");
         sql_expression(&w, THIS, own[i]);
     }
+    and_is_part(s, d, p->root.table);
     d->lock(s, THIS, LOCK_SKIP);
 }
 

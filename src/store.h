@@ -314,6 +314,10 @@ struct store_ops {
      * engine has nothing to say it with. */
     int (*hear)(struct store *s, int64_t most_us, int wake_fd, bool *ret_heard, struct err *e);
 
+    /* The partitions in which rows of such a plan may be due, as far as the database can tell without looking
+     * at rows; into the arena. None where one of them is not for sweeping alone. NULL: there are none. */
+    int (*pieces)(struct store *s, const struct plan *p, struct arena *a, struct table_pieces *ret,
+                  struct err *e);
     const struct partition_ops *partitions; /* NULL: facts->drops_not says why */
 
     const struct own_ops *own;      /* lapse's own tables */

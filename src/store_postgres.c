@@ -1063,6 +1063,7 @@ const struct store_ops store_postgres = {
     .sync = postgres_sync,
     .hear = postgres_hear,
     .pressure = postgres_pressure,
+    .pieces = postgres_pieces,
     .partitions = &postgres_partitions,
     SQLSTORE_VERBS,
 };

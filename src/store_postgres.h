@@ -61,5 +61,9 @@ int postgres_pressure(struct store *s, struct pressure *ret, struct err *e);
 int postgres_read_partitions(struct sql_store *s, const struct plan *p, const char *id,
                              struct partitions *ret, struct err *e);
 extern const struct partition_ops postgres_partitions;
+extern const struct column postgres_place; /* ctid */
+/* catalog_postgres_pieces.c: store_ops.pieces. */
+int postgres_pieces(struct store *s, const struct plan *p, struct arena *a, struct table_pieces *ret,
+                    struct err *e);
 
 #endif

@@ -223,6 +223,8 @@ static bool next_batch(struct run *r)
     slice_init(&s, r->plan);
     if (batch_once(r, &s, &more, &e) < 0) {
         run_settle(r, NULL, NULL);
+        if (run_leaves_piece(r, &e))
+            return false;
         run_recover(r, &s, &e);
         return !r->finished;
     }
@@ -544,8 +546,14 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
 {
     int64_t started = when_monotonic_us();
     AUTO(team_release) struct team team;
-    struct run r = {
-        .store = s, .plan = p, .options = o, .out = ret, .team = &team, .lease = o->lease, .lives = s->lives};
+    struct run r = {.store = s,
+                    .plan = p,
+                    .whole = p,
+                    .options = o,
+                    .out = ret,
+                    .team = &team,
+                    .lease = o->lease,
+                    .lives = s->lives};
     team_init(&team);
     r.started = r.looked_for_own = started;
     pacer_init(&team.pacer, p->policy, started);

@@ -35,13 +35,18 @@ struct team {
     bool cutting;            /* one of them looks where the next part ends */
     bool walked;             /* all parts are given out */
     struct cursor frontier;  /* where the next part begins */
-    struct rows finds;       /* plans that examine: what the last reading found … */
-    size_t taken;            /* … how many of it were given out … */
-    bool last_finds;         /* … and there is nothing beyond */
+    bool by_pieces;          /* partition by partition: … */
+    size_t next_piece;       /* … which comes after … */
+    const struct plan *piece; /* … the one that parts are cut of; NULL: none yet, or all of it is given out */
+    struct arena *arena;      /* … their plans; NULL: none so far */
+    struct rows finds;        /* plans that examine: what the last reading found … */
+    size_t taken;             /* … how many of it were given out … */
+    bool last_finds;          /* … and there is nothing beyond */
 };
 struct run {
     struct store *store;
-    const struct plan *plan;
+    const struct plan *plan; /* of the whole, or of the partition that its part is in */
+    const struct plan *whole;
     const struct sweep_options *options;
     struct outcome *out; /* of all connections: behind the team's lock */
     struct team *team;
@@ -92,6 +97,14 @@ void run_report_progress(struct run *r, const struct slice *committed);
 
 /* sweep_partitions.c: drops those that are wholly due, before the connections share the rest. */
 void run_partitions(struct run *r);
+
+/* sweep_pieces.c: partitions one by one, in the first pass; the second look is at the whole. While a part is
+ * cut: team->piece is the plan of the partition it is to be of; false: there is none any more. */
+void run_begin_pieces(struct run *r);
+bool run_next_piece(struct run *r);
+/* An error that a partition alone may have: it was dropped, detached, made another. It is left to the second
+ * look, which meets the error again if it is the whole's. */
+bool run_leaves_piece(const struct run *r, const struct err *e);
 
 /* sweep_team.c: several connections. */
 void team_init(struct team *t);

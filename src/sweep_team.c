@@ -40,6 +40,7 @@ void team_release(struct team *t)
 {
     cursor_release(&t->frontier);
     rows_release(&t->finds);
+    arena_free(t->arena);
     pthread_cond_destroy(&t->changed);
     pthread_mutex_destroy(&t->lock);
 }
@@ -63,6 +64,11 @@ bool team_is_over(const struct run *r)
 }
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
+
+static int64_t n_workers(const struct run *r)
+{
+    return r->plan->facts->one_writer ? 1 : r->plan->policy->workers;
+}
 
 static int64_t part_rows(const struct run *r)
 {
@@ -93,21 +99,36 @@ static void end_cut(struct run *r, bool walked)
     team_unlock(r);
 }
 
-/* What takes too long to be cut goes in one piece. */
+/* What takes too long to be cut goes as it is; for one connection nothing is cut. */
 static int cut_stretch(struct run *r, struct err *e)
 {
     struct team *t = r->team;
     AUTO(cursor_release) struct cursor upto = {0};
-    int cut = r->store->ops->cut(r->store, r->plan, &t->frontier, part_rows(r), &upto, e);
+    int cut = 0;
+    if (n_workers(r) > 1)
+        cut = r->store->ops->cut(r->store, r->plan, &t->frontier, part_rows(r), &upto, e);
     if (cut < 0 && e->kind != ERR_TIMEOUT) {
+        t->piece = run_leaves_piece(r, e) ? NULL : t->piece;
         end_cut(r, false);
         return -1;
     }
     cursor_copy(&r->cursor, &t->frontier);
     cursor_copy(&r->upto, &upto);
     cursor_copy(&t->frontier, &upto);
-    end_cut(r, !upto.set);
+    t->piece = upto.set ? t->piece : NULL;
+    end_cut(r, !upto.set && !t->by_pieces);
     return 1;
+}
+
+/* The same in the next partition that has something left. */
+static int cut_piece(struct run *r, struct err *e)
+{
+    if (!run_next_piece(r)) {
+        end_cut(r, true);
+        return 0;
+    }
+    r->plan = r->team->piece;
+    return cut_stretch(r, e);
 }
 
 static int find_more(struct run *r, bool *ret_last, struct err *e)
@@ -159,12 +180,15 @@ static bool next_part(struct run *r)
         struct err e = ERR_INIT;
         if (!begin_cut(r))
             return false;
-        int got = r->plan->examines ? share_finds(r, &e) : cut_stretch(r, &e);
+        int got = r->team->by_pieces  ? cut_piece(r, &e)
+                  : r->plan->examines ? share_finds(r, &e)
+                                      : cut_stretch(r, &e);
         if (got >= 0) {
             r->tries = 0;
             return got > 0;
         }
-        run_recover(r, &none, &e);
+        if (!run_leaves_piece(r, &e))
+            run_recover(r, &none, &e);
     }
     return false;
 }
@@ -232,6 +256,7 @@ static void start(struct member *m, const struct run *r)
     if (r->lease)
         m->lease = *r->lease;
     m->run = (struct run){.plan = r->plan,
+                          .whole = r->whole,
                           .options = r->options,
                           .out = r->out,
                           .team = r->team,
@@ -289,22 +314,24 @@ static void begin_walk(struct run *r)
     rows_release(&t->finds);
     cursor_release(&t->frontier);
     cursor_release(&r->upto);
+    run_begin_pieces(r);
 }
 
 void team_pass(struct run *r)
 {
-    int64_t workers = r->plan->facts->one_writer ? 1 : r->plan->policy->workers;
+    int64_t workers = n_workers(r);
     begin_walk(r);
-    if (workers <= 1) {
+    if (workers <= 1 && !r->team->by_pieces) {
         run_pass_in_batches(r);
         run_work_off(r);
         return;
     }
     if (!next_part(r))
-        return;
-    if (all_given_out(r)) /* one part is no work for others */
+        ;
+    else if (workers <= 1 || all_given_out(r)) /* one part is no work for others */
         sweep_parts(r);
     else
         sweep_together(r, (size_t)workers - 1);
     cursor_release(&r->upto);
+    r->plan = r->whole;
 }

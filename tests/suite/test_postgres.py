@@ -142,10 +142,12 @@ class Places(PostgresTest, Case):
                 self.assertEqual(self.kept(), list(range(41, 61)))
 
     def test_only_where_a_place_is_one_row_s_alone(self):
-        """Partitions have the same places, a trigger may update or keep what it is to delete, what is detached moves."""
+        """Partitions have the same places (each goes for itself, or none by place), a trigger may update or keep what it is to delete, what is
+        detached moves."""
         self.given(f"""
             create table job (id text, at_ms bigint not null, n integer not null, primary key (id, at_ms)) partition by range (at_ms);
-            create table p1 partition of job for values from (0) to ({MS});
+            create table p1 partition of job for values from (0) to ({MS}) partition by range (at_ms);
+            create table p1a partition of p1 for values from (0) to (20); create table p1b partition of p1 for values from (20) to ({MS});
             create table p2 partition of job for values from ({MS}) to ({9 * MS});
             insert into job select 'k' || n, n, n from generate_series(1, 40) n;
             insert into job select 'k' || n, {4 * MS}, n from generate_series(41, 60) n""")

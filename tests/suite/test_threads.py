@@ -86,7 +86,7 @@ class Busy(Case):
                     if turn == 1:
                         self.given("create table gone (id integer primary key, at_ms bigint)")
                         self.insert("gone(id, at_ms)", (1, 1))
-                eventually(lambda: not self.count("job") and not self.count("note") and not self.count("step"), 60,
+                eventually(lambda: not self.count("job") and not self.count("note") and not self.count("step"), 180,
                            words=lambda: str(d))
                 eventually(lambda: not self.db.rows("select 1 from lapse_purge where space = 'flow'"), 60, words=lambda: str(d))
                 self.assertEqual(self.count("flow_step"), 2 * self.count("flow"))      # those of the other space

@@ -1,0 +1,62 @@
+/* sweep: partitions swept one by one, each as if it were a table. See sweep.h and plan_pieces.c.
+ *
+ * They are a faster way to the same rows, and nothing depends on it: what is attached, dropped or otherwise
+ * changed meanwhile, and whatever goes wrong with one, is left to the second look, which every sweep takes at
+ * the whole table, and to the pass that follows where it finds something. */
+#include "sweep_parts.h"
+
+#include <string.h>
+
+void run_begin_pieces(struct run *r)
+{
+    struct team *t = r->team;
+    t->by_pieces = !t->arena && r->whole->pieces.n;
+    t->next_piece = 0;
+    t->piece = NULL;
+    if (t->by_pieces)
+        t->arena = arena_new();
+}
+
+static bool was_dropped(const struct run *r, const struct table_piece *x)
+{
+    const struct outcome *o = r->out;
+    for (size_t i = 0; i < o->n_partitions; i++)
+        if (!o->partitions[i].why && strcmp(o->partitions[i].name, x->print) == 0)
+            return true;
+    return false;
+}
+
+static const struct table_piece *next_of(struct run *r)
+{
+    const struct table_pieces *all = &r->whole->pieces;
+    while (r->team->next_piece < all->n) {
+        const struct table_piece *x = &all->list[r->team->next_piece++];
+        if (!was_dropped(r, x))
+            return x;
+    }
+    return NULL;
+}
+
+bool run_next_piece(struct run *r)
+{
+    struct team *t = r->team;
+    struct err ignored = ERR_INIT;
+    struct estimate e;
+    if (t->piece)
+        return true;
+    const struct table_piece *x = next_of(r);
+    if (!x)
+        return false;
+    struct plan *p = plan_of_piece(r->whole, x, t->arena);
+    if (r->store->ops->estimate(r->store, p, &e, &ignored) < 0)
+        e = (struct estimate){-1, -1, -1, -1};
+    plan_walk(p, &e);
+    t->piece = p;
+    cursor_release(&t->frontier);
+    return true;
+}
+
+bool run_leaves_piece(const struct run *r, const struct err *e)
+{
+    return r->plan != r->whole && e->kind == ERR_DATABASE;
+}
