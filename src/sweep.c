@@ -223,7 +223,7 @@ static bool next_batch(struct run *r)
     slice_init(&s, r->plan);
     if (batch_once(r, &s, &more, &e) < 0) {
         run_settle(r, NULL, NULL);
-        if (run_leaves_piece(r, &e))
+        if (run_leaves_piece(r, s.picked, &e))
             return false;
         run_recover(r, &s, &e);
         return !r->finished;
@@ -390,7 +390,9 @@ static bool look_again(struct run *r)
 {
     int most = r->lost ? LOOKS_AFTER_LOSS : 1;
     for (int i = 0; i < most && !r->finished && !r->team->used_up; i++) {
-        if (rows_left(r) == 0)
+        bool sure = !r->team->left_piece; /* what went wrong there may be wrong with the question, too */
+        r->team->left_piece = false;
+        if (rows_left(r) == 0 && sure)
             return true;
         if (r->lost)
             run_wait_for(r, i + 3);

@@ -36,6 +36,7 @@ struct team {
     bool walked;             /* all parts are given out */
     struct cursor frontier;  /* where the next part begins */
     bool by_pieces;          /* partition by partition: … */
+    bool left_piece;         /* … one of which was left to the second look … */
     size_t next_piece;       /* … which comes after … */
     const struct plan *piece; /* … the one that parts are cut of; NULL: none yet, or all of it is given out */
     struct arena *arena;      /* … their plans; NULL: none so far */
@@ -104,7 +105,7 @@ void run_begin_pieces(struct run *r);
 bool run_next_piece(struct run *r);
 /* An error that a partition alone may have: it was dropped, detached, made another. It is left to the second
  * look, which meets the error again if it is the whole's. */
-bool run_leaves_piece(const struct run *r, const struct err *e);
+bool run_leaves_piece(struct run *r, int64_t picked, const struct err *e);
 
 /* sweep_team.c: several connections. */
 void team_init(struct team *t);

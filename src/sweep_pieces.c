@@ -56,7 +56,18 @@ bool run_next_piece(struct run *r)
     return true;
 }
 
-bool run_leaves_piece(const struct run *r, const struct err *e)
+/* Of rows that were picked, one may be to blame: that is found out. */
+static bool is_no_row_s(enum err_kind k, int64_t picked)
 {
-    return r->plan != r->whole && e->kind == ERR_DATABASE;
+    return k == ERR_DATABASE || (!picked && (k == ERR_REFUSED || k == ERR_TIMEOUT));
+}
+
+bool run_leaves_piece(struct run *r, int64_t picked, const struct err *e)
+{
+    if (r->plan == r->whole || !is_no_row_s(e->kind, picked))
+        return false;
+    team_lock(r);
+    r->team->left_piece = true;
+    team_unlock(r);
+    return true;
 }

@@ -108,7 +108,7 @@ static int cut_stretch(struct run *r, struct err *e)
     if (n_workers(r) > 1)
         cut = r->store->ops->cut(r->store, r->plan, &t->frontier, part_rows(r), &upto, e);
     if (cut < 0 && e->kind != ERR_TIMEOUT) {
-        t->piece = run_leaves_piece(r, e) ? NULL : t->piece;
+        t->piece = run_leaves_piece(r, 0, e) ? NULL : t->piece;
         end_cut(r, false);
         return -1;
     }
@@ -187,7 +187,7 @@ static bool next_part(struct run *r)
             r->tries = 0;
             return got > 0;
         }
-        if (!run_leaves_piece(r, &e))
+        if (!run_leaves_piece(r, 0, &e))
             run_recover(r, &none, &e);
     }
     return false;

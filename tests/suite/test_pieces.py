@@ -134,6 +134,34 @@ class ByPieces(PiecesTest):
         self.assertEqual(self.ids("ev"), [2, 13, *range(21, 31)])
 
 
+class Troubled(PiecesTest):
+    """What goes wrong in one partition is tried in the whole, and told if it is wrong there, too."""
+    FAILS = """create function fails(k integer) returns boolean language plpgsql volatile as $$begin
+        if k = 13 and {when} then raise exception 'thirteen'; end if; return true; end$$"""
+
+    def given_fails(self, when):
+        self.three()
+        self.given(self.FAILS.format(when=when))
+        return self.contract("batch: 4, where: 'fails(n)'")
+
+    def test_in_one_alone(self):
+        contract = self.given_fails("current_query() like '%ONLY%'")
+        r = self.sweep(contract)
+        self.assertEqual((r.policy("ev")["rows"], r.policy("ev")["left"]), (20, 0), r)
+        self.assertEqual(self.ids("ev"), list(range(21, 31)))
+
+    def test_everywhere(self):
+        """Also where it cannot even be asked what is left."""
+        for workers in (1, 2):
+            with self.subTest(workers):
+                self.given("drop table if exists ev; drop function if exists fails")
+                contract = self.given_fails("true").replace("batch: 4", f"batch: 4, workers: {workers}")
+                r = self.sweep(contract, code=1)
+                self.assertEqual((r.policy("ev")["outcome"], r.policy("ev")["rows"]), ("failed", 10), r)
+                self.assertIn("thirteen", r.policy("ev")["error"])
+                self.assertEqual(self.ids("ev"), list(range(11, 31)))
+
+
 class NotApart(PiecesTest):
     """Where a partition is no table like another, or others of its rows count, rows are found in the whole, as ever."""
 
