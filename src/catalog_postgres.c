@@ -387,7 +387,8 @@ static enum table_kind kind_of(const char *relkind)
 }
 
 /* Finds rows fast from version 14 on. Those of partitions and inheritors each begin with the first block. */
-const struct column postgres_place = {.name = "ctid", .sql_type = "tid", .type = TYPE_OTHER, .not_null = true};
+const struct column postgres_place = {
+    .name = "ctid", .sql_type = "tid", .type = TYPE_OTHER, .not_null = true};
 
 static void push_table(struct facts *f, const struct rows *r, size_t row)
 {
