@@ -390,8 +390,8 @@ static bool look_again(struct run *r)
 {
     int most = r->lost ? LOOKS_AFTER_LOSS : 1;
     for (int i = 0; i < most && !r->finished && !r->team->used_up; i++) {
-        bool sure = !r->team->left_piece; /* what went wrong there may be wrong with the question, too */
-        r->team->left_piece = false;
+        bool sure = !r->team->left_pieces; /* what went wrong there may be wrong with the question, too */
+        r->team->left_pieces = 0;
         if (rows_left(r) == 0 && sure)
             return true;
         if (r->lost)

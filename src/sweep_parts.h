@@ -36,7 +36,7 @@ struct team {
     bool walked;             /* all parts are given out */
     struct cursor frontier;  /* where the next part begins */
     bool by_pieces;          /* partition by partition: … */
-    bool left_piece;         /* … one of which was left to the second look … */
+    size_t left_pieces;      /* … so many were left to the second look … */
     size_t next_piece;       /* … which comes after … */
     const struct plan *piece; /* … the one that parts are cut of; NULL: none yet, or all of it is given out */
     struct arena *arena;      /* … their plans; NULL: none so far */

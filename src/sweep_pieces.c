@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { LEFT_PIECES_MOST = 3 }; /* then it is not one partition's fault: no other is begun */
+
 void run_begin_pieces(struct run *r)
 {
     struct team *t = r->team;
@@ -26,10 +28,18 @@ static bool was_dropped(const struct run *r, const struct table_piece *x)
     return false;
 }
 
+static bool gives_up(const struct run *r)
+{
+    team_lock(r);
+    bool does = r->team->left_pieces >= LEFT_PIECES_MOST;
+    team_unlock(r);
+    return does;
+}
+
 static const struct table_piece *next_of(struct run *r)
 {
     const struct table_pieces *all = &r->whole->pieces;
-    while (r->team->next_piece < all->n) {
+    while (r->team->next_piece < all->n && !gives_up(r)) {
         const struct table_piece *x = &all->list[r->team->next_piece++];
         if (!was_dropped(r, x))
             return x;
@@ -67,7 +77,8 @@ bool run_leaves_piece(struct run *r, int64_t picked, const struct err *e)
     if (r->plan == r->whole || !is_no_row_s(e->kind, picked))
         return false;
     team_lock(r);
-    r->team->left_piece = true;
+    r->team->left_pieces +=
+        e->kind == ERR_TIMEOUT ? LEFT_PIECES_MOST : 1; /* which takes its time each time */
     team_unlock(r);
     return true;
 }

@@ -150,6 +150,15 @@ class Troubled(PiecesTest):
         self.assertEqual((r.policy("ev")["rows"], r.policy("ev")["left"]), (20, 0), r)
         self.assertEqual(self.ids("ev"), list(range(21, 31)))
 
+    def test_in_many(self):
+        """After a few, no other is begun."""
+        self.given("create table ev (id integer, at timestamptz not null, n integer, primary key (id, at)) partition by range (at);"
+                   + "".join(f"create table ev_{d} partition of ev for values from ('2024-01-{d:02}') to ('2024-01-{d + 1:02}');" for d in range(1, 21))
+                   + "insert into ev select g, timestamptz '2024-01-01 12:00' + (g - 1) * interval '1 day', 13 from generate_series(1, 20) g;"
+                   "create sequence tried;" + self.FAILS.format(when="current_query() like '%ONLY%' and nextval('tried') > 0"))
+        r = self.sweep(self.contract("where: 'fails(n)'"))
+        self.assertEqual((r.policy("ev")["rows"], self.db.rows("select last_value from tried")), (20, [(3,)]), r)
+
     def test_everywhere(self):
         """Also where it cannot even be asked what is left."""
         for workers in (1, 2):
