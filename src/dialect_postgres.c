@@ -424,6 +424,17 @@ static void postgres_is_part(struct stmt *s, const struct table *t)
     add(s, " AND NOT inhdetachpending)");
 }
 
+/* From version 14 on there is such a thing. */
+static void postgres_parting(struct stmt *s, const struct table *t)
+{
+    stmt_clear(s);
+    add(s,
+        "SELECT 1 FROM pg_catalog.pg_inherits i WHERE pg_catalog.to_jsonb(i) ->> 'inhdetachpending' = 'true'"
+        " AND i.inhparent IN (SELECT relid FROM pg_catalog.pg_partition_tree(");
+    as_class(s, t);
+    add(s, "))");
+}
+
 /* Whether partitions are told by it, and its values have a least and a greatest. */
 static bool parts_by(const struct column *c, const struct column *type)
 {
@@ -607,6 +618,7 @@ const struct dialect dialect_postgres = {
     .runs = {postgres_runs, postgres_runs_have, VALUE_TEXT, 125},
     .only = "ONLY ",
     .is_part = postgres_is_part,
+    .parting = postgres_parting,
     .place = {last_in, block_of, blocks},
     .each_row_end = " OFFSET 0) AS lapse_found",
     .text_cast = "text",

@@ -1,10 +1,18 @@
 /* The facade: in which order rows of a policy are found. */
 #include "lapse_parts.h"
 
+/* See sweep_pieces.c. */
+static bool may_end_early(const struct scheduler *s)
+{
+    return s->budget_rows > 0 || s->budget_batches > 0 || s->budget_time.kind == SPAN_TIME ||
+           s->window_from >= 0;
+}
+
 static void take_pieces(struct work *w, struct plan *plan)
 {
     struct err ignored = ERR_INIT;
-    if (!w->store->ops->pieces || !plan_may_go_by_pieces(plan) ||
+    if (!w->store->ops->pieces || may_end_early(work_scheduler(w, plan->policy)) ||
+        !plan_may_go_by_pieces(plan) ||
         w->store->ops->pieces(w->store, plan, plan->arena, &plan->pieces, &ignored) < 0)
         plan->pieces = (struct table_pieces){0};
 }

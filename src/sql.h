@@ -140,6 +140,9 @@ struct dialect {
     /* " AND …": the table, which stands for a partition, is still one of its whole. Where rows are locked by
      * it, it stays so until COMMIT. NULL: no table stands for one. */
     void (*is_part)(struct stmt *s, const struct table *t);
+    /* The whole SELECT: a row where some partition of the table is just being detached, and not seen in it
+     * any more, though it waits for whoever has rows of it locked. NULL: that cannot be. */
+    void (*parting)(struct stmt *s, const struct table *t);
     /* Places of rows, where a table has such: the last that can be in a block; the block of one; and how many
      * blocks the table has, one number. NULL: there are none. */
     struct {

@@ -20,24 +20,25 @@ enum source { FROM_CURSOR, FROM_PUT_OFF, FROM_HEAVY };
  * nobody holds while the database is asked. */
 struct team {
     pthread_mutex_t lock;
-    pthread_cond_t changed;  /* whatever another may wait for */
-    bool over;               /* one of them ended the run: no further batch */
-    bool turned;             /* a batch went by, with or without rows */
-    bool tripping;           /* one of them writes the fuse */
-    enum err_kind used_up;   /* ERR_BUDGET, ERR_WINDOW: no further batch */
-    const char *used_up_why; /* "budget.rows" */
-    int64_t batches_open;    /* set aside of the budget for batches under way … */
-    int64_t rows_claimed;    /* … and rows for them */
-    int64_t rows_ending;     /* rows of batches that are about to commit, for the limits */
-    struct pacer pacer;      /* how hard all of them together may push … */
-    struct pacer ahead;      /* … where rows go ahead of what owns them */
-    bool looking;            /* one of them looks how others fare */
-    bool cutting;            /* one of them looks where the next part ends */
-    bool walked;             /* all parts are given out */
-    struct cursor frontier;  /* where the next part begins */
-    bool by_pieces;          /* partition by partition: … */
-    size_t left_pieces;      /* … so many were left to the second look … */
-    size_t next_piece;       /* … which comes after … */
+    pthread_cond_t changed;        /* whatever another may wait for */
+    bool over;                     /* one of them ended the run: no further batch */
+    bool turned;                   /* a batch went by, with or without rows */
+    bool tripping;                 /* one of them writes the fuse */
+    enum err_kind used_up;         /* ERR_BUDGET, ERR_WINDOW: no further batch */
+    const char *used_up_why;       /* "budget.rows" */
+    int64_t batches_open;          /* set aside of the budget for batches under way … */
+    int64_t rows_claimed;          /* … and rows for them */
+    int64_t rows_ending;           /* rows of batches that are about to commit, for the limits */
+    struct pacer pacer;            /* how hard all of them together may push … */
+    struct pacer ahead;            /* … where rows go ahead of what owns them */
+    bool looking;                  /* one of them looks how others fare */
+    bool cutting;                  /* one of them looks where the next part ends */
+    bool walked;                   /* all parts are given out */
+    struct cursor frontier;        /* where the next part begins */
+    bool by_pieces;                /* partition by partition: … */
+    size_t left_pieces;            /* … so many were left to the second look … */
+    const struct plan *left_piece; /* … the last of them … */
+    size_t next_piece;             /* … which comes after … */
     const struct plan *piece; /* … the one that parts are cut of; NULL: none yet, or all of it is given out */
     struct arena *arena;      /* … their plans; NULL: none so far */
     struct rows finds;        /* plans that examine: what the last reading found … */

@@ -9,10 +9,17 @@
 
 enum { LEFT_PIECES_MOST = 3 }; /* then it is not one partition's fault: no other is begun */
 
+/* Then the oldest rows of all go first, not those of the first partition each time; and there may be no
+ * second look. */
+static bool may_end_early(const struct sweep_options *o)
+{
+    return o->budget_rows || o->budget_batches || o->budget_us || o->until;
+}
+
 void run_begin_pieces(struct run *r)
 {
     struct team *t = r->team;
-    t->by_pieces = !t->arena && r->whole->pieces.n;
+    t->by_pieces = !t->arena && r->whole->pieces.n && !may_end_early(r->options);
     t->next_piece = 0;
     t->piece = NULL;
     if (t->by_pieces)
@@ -36,6 +43,15 @@ static bool gives_up(const struct run *r)
     return does;
 }
 
+/* Whether somebody left the one that parts are cut of. */
+static bool is_left(const struct run *r)
+{
+    team_lock(r);
+    bool is = r->team->piece == r->team->left_piece;
+    team_unlock(r);
+    return is || gives_up(r);
+}
+
 static const struct table_piece *next_of(struct run *r)
 {
     const struct table_pieces *all = &r->whole->pieces;
@@ -52,8 +68,9 @@ bool run_next_piece(struct run *r)
     struct team *t = r->team;
     struct err ignored = ERR_INIT;
     struct estimate e;
-    if (t->piece)
+    if (t->piece && !is_left(r))
         return true;
+    t->piece = NULL;
     const struct table_piece *x = next_of(r);
     if (!x)
         return false;
@@ -79,6 +96,7 @@ bool run_leaves_piece(struct run *r, int64_t picked, const struct err *e)
     team_lock(r);
     r->team->left_pieces +=
         e->kind == ERR_TIMEOUT ? LEFT_PIECES_MOST : 1; /* which takes its time each time */
+    r->team->left_piece = r->plan;
     team_unlock(r);
     return true;
 }

@@ -1,5 +1,7 @@
 """Partitions that are swept one by one, on PostgreSQL: what goes is what would go from the whole, whatever becomes of a partition
 meanwhile. What is no partition any more is nobody's to sweep."""
+import threading
+
 import psycopg2
 
 from daemon import eventually
@@ -159,6 +161,23 @@ class Troubled(PiecesTest):
         r = self.sweep(self.contract("where: 'fails(n)'"))
         self.assertEqual((r.policy("ev")["rows"], self.db.rows("select last_value from tried")), (20, [(3,)]), r)
 
+    def test_in_one_alone_beside_two_connections(self):
+        """Its other parts are not tried either."""
+        self.given(EV)
+        self.fill(1, 1, n=400)
+        self.given("update ev set n = 13; create sequence tried;" + self.FAILS.format(when="current_query() like '%ONLY%FOR UPDATE%' and nextval('tried') > 0"))
+        r = self.sweep(self.contract("batch: 2, workers: 2, where: 'fails(n)'"))
+        self.assertEqual((r.policy("ev")["rows"], r.policy("ev")["left"]), (400, 0), r)
+        self.assertLess(self.db.rows("select last_value from tried")[0][0], 6)
+
+    def test_under_a_budget(self):
+        """There may be no second look then: the whole is swept from the start, and the oldest rows go first."""
+        contract = "schedulers: {default: {every: 1m, budget: {rows: 14}}}\n" + self.given_fails("current_query() like '%FOR UPDATE%'")
+        self.assertNotEqual(self.found(contract)["by"], "partition")
+        r = self.sweep(contract, code=1)
+        self.assertEqual(r.policy("ev")["outcome"], "failed", r)
+        self.assertIn("thirteen", r.policy("ev")["error"])
+
     def test_everywhere(self):
         """Also where it cannot even be asked what is left."""
         for workers in (1, 2):
@@ -230,6 +249,46 @@ class NotApart(PiecesTest):
         user = self.db.server.dsn(self.db.name, user=role)
         self.assertEqual(lapse(user, self.contract(), "plan", "--json", "--now", NOW).policy("ev")["found"]["by"], "partition")
         self.assertEqual(lapse(user, self.contract(), "sweep", "--json", "--now", NOW).policy("ev")["rows"], 20)
+
+
+class Detached(PiecesTest):
+    """CONCURRENTLY: at once the partition is not seen in the whole any more; then it waits for the sweep, which has rows of it locked."""
+
+    def detach(self, divided=""):
+        self.three()
+        self.given(f"""
+            create table ev_3 partition of ev for values from ('2024-03-01') to ('2024-04-01') {divided};
+            create table step (id integer primary key, ev_id integer); create index on step(ev_id); insert into step select id, id from ev;
+            create table latch (n integer); insert into latch values (1);
+            create function slow() returns trigger language plpgsql as $$begin
+                for i in 1..1200 loop exit when not exists (select from latch); perform pg_sleep(0.05); end loop; return old; end$$;
+            create trigger slow before delete on step for each statement execute function slow()""")
+        contract = self.contract("batch: 4, with: [step(ev_id) -> (id)]")
+        self.assertEqual(self.found(contract)["by"] == "partition", not divided)
+        p = Lapse.start(self.db, contract, "sweep", "--json", "--no-progress", "--now", NOW)
+        eventually(lambda: self.db.rows("select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"))
+        other = psycopg2.connect(self.db.dsn)
+        self.addCleanup(other.close)
+        other.autocommit = True
+        detaches = threading.Thread(target=lambda: other.cursor().execute("alter table ev detach partition ev_1 concurrently"))
+        detaches.start()
+        eventually(lambda: self.db.rows("select 1 from pg_inherits where inhdetachpending and inhrelid = 'ev_1'::regclass"))
+        self.given("delete from latch")
+        r = p.wait()
+        detaches.join()
+        self.assertEqual(r.code, 0, r)
+        self.assertEqual(self.db.rows("select count(*) from ev_1 where not exists (select from step where ev_id = ev_1.id)"), [(0,)])
+        self.assertEqual(self.ids("ev"), list(range(21, 31)))
+        self.assertEqual(self.db.rows("select count(*) from step"), [(10 + len(self.ids("ev_1")),)])
+        return r.policy("ev")["rows"]
+
+    def test_while_it_is_swept_for_itself(self):
+        self.assertEqual(self.detach(), 14)
+
+    def test_while_the_whole_is_swept(self):
+        """Its rows keep what they own."""
+        self.assertEqual(self.detach("partition by hash (id)"), 10)
+        self.assertEqual(len(self.ids("ev_1")), 10)
 
 
 class Meanwhile(PiecesTest):
