@@ -62,7 +62,7 @@ int postgres_read_partitions(struct sql_store *s, const struct plan *p, const ch
                              struct partitions *ret, struct err *e);
 extern const struct partition_ops postgres_partitions;
 extern const struct column postgres_place; /* ctid */
-/* catalog_postgres_pieces.c: store_ops.pieces. */
+/* catalog_postgres_pieces_json.c: store_ops.pieces. */
 int postgres_pieces(struct store *s, const struct plan *p, struct arena *a, struct table_pieces *ret,
                     struct err *e);
 

@@ -13,7 +13,7 @@ from harness import ROOT
 FOLDERS = ("include", "src", "prog", "examples", "tests")
 PARTS = ("check", "daemon", "draft", "event", "explain", "history", "lapse", "page", "plan", "purge", "report", "purges", "sql",
          "sqlown", "sqlstore", "sweep")  # tested as a whole, by one file
-BY_THE_SUITES = {"catalog_postgres", "catalog_postgres_partitions", "catalog_postgres_pieces", "store_postgres_partitions", "catalog_mariadb", "catalog_mariadb_sight", "store_postgres", "store_mariadb",
+BY_THE_SUITES = {"catalog_postgres", "catalog_postgres_partitions", "catalog_postgres_pieces_json", "store_postgres_partitions", "catalog_mariadb", "catalog_mariadb_sight", "store_postgres", "store_mariadb",
                  "store_postgres_pressure", "store_mariadb_pressure"}      # they need a server
 OF_THE_PROGRAM = {"http_guard"}                             # pure, in prog/
 

@@ -1,5 +1,5 @@
-/* catalog_postgres_pieces: PostgreSQL's partitions that can be swept one by one, and which of them may hold
- * due rows. See store_ops.pieces.
+/* catalog_postgres_pieces_json: PostgreSQL's partitions that can be swept one by one, and which of them may
+ * hold due rows. See store_ops.pieces.
  *
  * Which may, the planner says: what it leaves out of a plan for the whole table, by the bounds of partitions,
  * has no such rows. Explained, never carried out. */
