@@ -121,13 +121,24 @@ class Galera:
     def __init__(self, settings=None):
         if not pathlib.Path(PROVIDER).exists():
             raise RuntimeError(f"no {PROVIDER}: run scripts/setup")
-        self.home, self.name = new_path("galera"), f"lapse-{uuid.uuid4().hex[:12]}"
-        self.ports = free_ports("sql", "group", "ist", "sst")
         self._more, self.nodes = settings or {}, []
+        at_end(self.stop)
+        while not self._started():
+            self.stop()
+
+    def _started(self):
+        """False: a port that was free is another's by now."""
+        self.home, self.name = new_path("galera"), f"lapse-{uuid.uuid4().hex[:12]}"
+        self.ports, self.nodes = free_ports("sql", "group", "ist", "sst"), []
         self.home.mkdir()
         self.home.chmod(0o755)
-        at_end(self.stop)
-        self.start()
+        try:
+            self.start()
+        except RuntimeError as why:
+            if "Address already in use" not in str(why):
+                raise
+            return False
+        return True
 
     def settings(self, address):
         group = ",".join(f"{a}:{self.ports['group']}" for a in ADDRESSES)
