@@ -62,6 +62,13 @@ class ByPieces(PiecesTest):
         self.assertIn('FROM ONLY "public"."ev_1" AS this', sql)
         self.assertIn("AND NOT inhdetachpending)", sql)
 
+    def test_a_condition_that_names_a_partition(self):
+        """What it looks at is not what is swept, nor what comes first."""
+        self.three()
+        contract = self.contract("where: 'exists (select from ev_6 x where x.id = 21)'")
+        self.assertIn("2 of them, here public.ev_1\n", self.lapse(contract, "plan", "--sql", "--now", NOW).out)
+        self.goes(contract, 20, *range(21, 31))
+
     def test_names_that_need_quotes(self):
         self.given("""create schema "it's"; create table "it's"."e ""v" (id integer, at timestamptz not null, n integer, primary key (id, at))
                         partition by range (at);
