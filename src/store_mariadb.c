@@ -726,6 +726,21 @@ static void set_tls(MYSQL *conn, const struct mariadb_dsn *d)
         mysql_optionsv(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
 }
 
+/* The server says how it wants to be shown the password. What it gets by these is worth nothing to another
+ * than the right one: a hash or a signature over what it has just made up. By all others it gets the password
+ * (caching_sha2_password and sha256_password encrypt it with a key that the server sends, or with nothing
+ * inside TLS), so these are for a server whose certificate is right and for a socket of this machine. The
+ * library looks for the name as a piece of this text: nothing else may be in it. Without a password there is
+ * none to hand over, but `dialog` would ask at the terminal for one. */
+static void set_logins(MYSQL *conn, const struct mariadb_dsn *d)
+{
+    static const char hashing[] = "mysql_native_password,client_ed25519,parsec";
+    static const char harmless[] =
+        "mysql_native_password,client_ed25519,parsec,caching_sha2_password,sha256_password";
+    if (!d->socket && d->tls != TLS_VERIFIED)
+        mysql_optionsv(conn, MARIADB_OPT_RESTRICTED_AUTH, d->password && *d->password ? hashing : harmless);
+}
+
 /* A server that is no longer there is noticed within a minute, and not after the two hours of most systems.
  */
 static void keep_alive(MYSQL *conn)
@@ -775,6 +790,7 @@ static MYSQL *connect_to(const struct mariadb_dsn *d, const struct mariadb_host 
     mysql_optionsv(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     mysql_optionsv(conn, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "lapse");
     set_tls(conn, d);
+    set_logins(conn, d);
     int status = mysql_real_connect_start(&done, conn, d->socket ? NULL : host->name, d->user,
                                           d->password ? d->password : "", d->database, host->port, d->socket,
                                           CLIENT_FOUND_ROWS);
@@ -797,6 +813,13 @@ static int fail_connection(struct mariadb *m, struct err *e)
 {
     AUTO(text_release) struct text words = {0}, host = {0};
     add_host(&host, &m->dsn, m->host);
+    if (m->conn && mysql_errno(m->conn) == CR_PLUGIN_NOT_ALLOWED)
+        return err_set(
+            e, ERR_UNREACHABLE,
+            "mariadb: %s: the server asks for the password in a form that it could read, and nothing "
+            "proves that it is the right server: use ssl_mode=verify_identity (with ssl_ca), a unix "
+            "socket, or a user that logs in by mysql_native_password or ed25519",
+            text_str(&host));
     add_one_line(&words, m->conn ? mysql_error(m->conn) : "out of memory");
     return err_set(e, ERR_UNREACHABLE, "mariadb: %s: %s", text_str(&host), text_str(&words));
 }

@@ -836,16 +836,56 @@ static void ignore_notice(void *context, const PGresult *r)
     (void)context, (void)r;
 }
 
+/* What the string says, else the environment, else libpq; NULL: nothing, or libpq does not know the word. */
+static const char *option_of(const PQconninfoOption *said, const PQconninfoOption *unsaid,
+                             const char *keyword)
+{
+    const PQconninfoOption *lists[] = {said, unsaid};
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (const PQconninfoOption *o = lists[i]; o && o->keyword; o++)
+            if (strcmp(o->keyword, keyword) == 0 && o->val && *o->val)
+                return o->val;
+    return NULL;
+}
+
+static bool knows(const PQconninfoOption *options, const char *keyword)
+{
+    while (options && options->keyword && strcmp(options->keyword, keyword) != 0)
+        options++;
+    return options && options->keyword;
+}
+
+/* A server that asks for the password as it is gets it where its certificate was looked at, where the way to
+ * it is a socket of this machine, and where the user says so. libpq can refuse it from 16 on. NULL: nothing
+ * is to be said to libpq. */
+static const char *logins_for(const PQconninfoOption *said, const PQconninfoOption *unsaid)
+{
+    const char *mode = option_of(said, unsaid, "sslmode"), *host = option_of(said, unsaid, "host");
+    bool by_socket = (!host || (*host == '/' && !strchr(host, ','))) && !option_of(said, unsaid, "hostaddr");
+    bool verified = mode && strncmp(mode, "verify-", strlen("verify-")) == 0;
+    bool decided = option_of(said, unsaid, "require_auth") != NULL;
+    return by_socket || verified || decided || !knows(unsaid, "require_auth") ? NULL : "!password";
+}
+
 /* Later entries win: what stands before the string is a default, what follows it is not. A server that is no
  * longer there is noticed within a minute, and not after the two hours of most systems. */
 static PGconn *connect_to(const char *dsn)
 {
-    const char *timeout = getenv("PGCONNECT_TIMEOUT");
-    const char *keywords[] = {
-        "connect_timeout",           "keepalives_idle", "keepalives_interval", "keepalives_count",
-        "fallback_application_name", "dbname",          "client_encoding",     NULL};
-    const char *values[] = {timeout ? timeout : "10", "30", "10", "3", "lapse", dsn, "UTF8", NULL};
+    PQconninfoOption *said = PQconninfoParse(dsn, NULL), *unsaid = PQconndefaults();
+    const char *timeout = getenv("PGCONNECT_TIMEOUT"), *logins = logins_for(said, unsaid);
+    const char *keywords[] = {"connect_timeout",
+                              "keepalives_idle",
+                              "keepalives_interval",
+                              "keepalives_count",
+                              "fallback_application_name",
+                              "dbname",
+                              "client_encoding",
+                              logins ? "require_auth" : NULL,
+                              NULL};
+    const char *values[] = {timeout ? timeout : "10", "30", "10", "3", "lapse", dsn, "UTF8", logins, NULL};
     PGconn *conn = PQconnectdbParams(keywords, values, 1);
+    PQconninfoFree(said);
+    PQconninfoFree(unsaid);
     if (conn)
         PQsetNoticeReceiver(conn, ignore_notice, NULL);
     return conn;
