@@ -50,8 +50,8 @@ static bool begins(const struct rows *r, size_t from, size_t row, size_t column)
 
 /* One row per column, or per label of a column that is an enum. A domain stands for the type below it, at any
  * depth. Types outside pg_catalog are written with their schema; "char" and name as text, since a cast to
- * them would cut a longer value. Where the search path hides a type's own =, PostgreSQL may take another one
- * without a word: that of text for citext, and case would count. */
+ * them would cut a longer value. What compares a type is the operator of its default class: by another one,
+ * that of text for citext, case would count, and no index would serve. */
 static const char columns_sql[] =
     "WITH RECURSIVE below (declared, oid, kind, base, modifier) AS ("
     "    SELECT oid, oid, typtype, typbasetype, typtypmod FROM pg_catalog.pg_type"
@@ -78,12 +78,14 @@ static const char columns_sql[] =
     "       kind.typcategory IN ('U', 'G') AND NOT EXISTS (SELECT FROM pg_catalog.pg_opclass o"
     "           JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'"
     "           WHERE o.opcintype = kind.oid AND o.opcdefault),"
-    "       EXISTS (SELECT FROM pg_catalog.pg_opclass o"
-    "           JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'"
-    "           JOIN pg_catalog.pg_amop eq ON eq.amopfamily = o.opcfamily AND eq.amopstrategy = 3"
+    "       (SELECT pg_catalog.quote_ident(opn.nspname) FROM pg_catalog.pg_opclass o"
+    "           JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname IN ('btree', 'hash')"
+    "           JOIN pg_catalog.pg_amop eq ON eq.amopfamily = o.opcfamily"
+    "                AND eq.amopstrategy = CASE m.amname WHEN 'btree' THEN 3 ELSE 1 END"
     "                AND eq.amoplefttype = o.opcintype AND eq.amoprighttype = o.opcintype"
-    "           WHERE o.opcintype = kind.oid AND o.opcdefault"
-    "             AND NOT pg_catalog.pg_operator_is_visible(eq.amopopr)),"
+    "           JOIN pg_catalog.pg_operator op ON op.oid = eq.amopopr AND op.oprname = '='"
+    "           JOIN pg_catalog.pg_namespace opn ON opn.oid = op.oprnamespace AND opn.nspname <> 'pg_catalog'"
+    "           WHERE o.opcintype = t.oid AND o.opcdefault ORDER BY m.amname LIMIT 1),"
     "       (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) FROM pg_catalog.pg_attrdef d"
     "        WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum),"
     "       CASE t.typname WHEN 'char' THEN 1 WHEN 'name' THEN 63"
@@ -137,7 +139,7 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .collation = keep(a, cell(r, row, 5)),
         .generated = is_true(cell(r, row, 7)),
         .unordered = is_true(cell(r, row, 8)),
-        .compares_apart = is_true(cell(r, row, 9)),
+        .operators = keep(a, cell(r, row, 9)),
         .generated_as = keep(a, cell(r, row, 10)),
         .longest = strtoll(cell(r, row, 11), NULL, 10),
         .parts = is_true(cell(r, row, 12)),

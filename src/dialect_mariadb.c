@@ -419,7 +419,7 @@ static void compare_text(struct stmt *s, const char *alias, const struct time_co
         add(s, " WHEN ");
         add_matches(s, exact, pattern_local);
         add(s, " THEN ");
-        sql_within(s, text_str(&local.sql), &bound, is_before(cmp), add_number);
+        sql_within(s, &dialect_mariadb, text_str(&local.sql), &bound, is_before(cmp), add_number);
     }
     add(s, " ELSE FALSE END");
 }
@@ -464,11 +464,11 @@ static void time_compare(struct stmt *s, const char *alias, const struct time_co
         add_datetime(s, at);
         break;
     case TIME_LOCAL:
-        sql_within(s, column, &bound, is_before(cmp), add_datetime);
+        sql_within(s, &dialect_mariadb, column, &bound, is_before(cmp), add_datetime);
         break;
     case TIME_DATE:
         bound = sql_bound_days(bound);
-        sql_within(s, column, &bound, is_before(cmp), add_date);
+        sql_within(s, &dialect_mariadb, column, &bound, is_before(cmp), add_date);
         break;
     case TIME_INTEGER:
         compare_integer(s, column, cmp, at, t->unit_us);

@@ -2,7 +2,11 @@
  *
  * Every statement runs with TimeZone UTC and DateStyle ISO, YMD (the connection sees to it), so that a text
  * without an offset reads as UTC. Patterns and times are bound, never written, so that
- * standard_conforming_strings does not matter. */
+ * standard_conforming_strings does not matter.
+ *
+ * What is written means the same under any search path (see sql.h): functions, types, collations and
+ * operators have their schema. Of types, those that are words of the language (bigint, timestamp with time
+ * zone) need none. */
 #include "store_postgres.h"
 
 #include <stdio.h>
@@ -35,9 +39,51 @@ static const char *const usable_from = "4713-01-01 BC", *const usable_before = "
 /* The first day that PostgreSQL can hold, in days from 1970. */
 enum { FIRST_DAY = -2440588 };
 
+#define CATALOG  "pg_catalog."
+#define OP(sign) " OPERATOR(pg_catalog." sign ") "
+#define TEXT     CATALOG "text"
+#define BYTEWISE " COLLATE pg_catalog.\"C\""
+
 static void add(struct stmt *s, const char *text)
 {
     text_add(&s->sql, text);
+}
+
+static void add_sign(struct stmt *s, enum compare cmp)
+{
+    static const char *const signs[] = {[CMP_EQ] = OP("="),  [CMP_NE] = OP("<>"), [CMP_LT] = OP("<"),
+                                        [CMP_LE] = OP("<="), [CMP_GT] = OP(">"),  [CMP_GE] = OP(">=")};
+    add(s, signs[cmp]);
+}
+
+/* Types that the grammar knows mean pg_catalog's. A type of another schema comes with it. */
+static bool needs_schema(const char *type)
+{
+    static const char *const words[] = {"bigint",
+                                        "boolean",
+                                        "bit varying",
+                                        "character",
+                                        "character varying",
+                                        "double precision",
+                                        "integer",
+                                        "interval",
+                                        "numeric",
+                                        "real",
+                                        "smallint",
+                                        "time with time zone",
+                                        "time without time zone",
+                                        SQL_INSTANT,
+                                        SQL_LOCAL};
+    size_t len = strcspn(type, "[");
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (strlen(words[i]) == len && strncmp(words[i], type, len) == 0)
+            return false;
+    return !strchr(type, '.');
+}
+
+static void add_cast(struct stmt *s, const char *type, const char *more)
+{
+    text_addf(&s->sql, "::%s%s%s", needs_schema(type) ? CATALOG : "", type, more);
 }
 
 static void bind_text(struct stmt *s, const char *text, const char *sql_type)
@@ -126,16 +172,23 @@ static const char *server_zone(const struct zone *z)
 
 /* --- comparing ---------------------------------------------------------------------------------- */
 
-/* What lies outside the values that a column counts as a time: -infinity is before nothing. */
-static void exclude_infinity(struct stmt *s, const char *subject, enum compare cmp)
+static const char *type_of(enum encoding encoding)
 {
-    text_addf(&s->sql, is_before(cmp) ? " AND %s > '-infinity'" : " AND %s < 'infinity'", subject);
+    return encoding == TIME_INSTANT ? SQL_INSTANT : encoding == TIME_LOCAL ? SQL_LOCAL : "date";
+}
+
+/* What lies outside the values that a column counts as a time: -infinity is before nothing. */
+static void exclude_infinity(struct stmt *s, const char *subject, enum encoding encoding, enum compare cmp)
+{
+    text_addf(&s->sql, is_before(cmp) ? " AND %s" OP(">") "'-infinity'" : " AND %s" OP("<") "'infinity'",
+              subject);
+    add_cast(s, type_of(encoding), "");
 }
 
 static void compare_instant(struct stmt *s, const char *subject, enum compare cmp, instant at)
 {
     add(s, subject);
-    add(s, sql_compare(cmp));
+    add_sign(s, cmp);
     bind_instant(s, at);
 }
 
@@ -144,7 +197,8 @@ static void compare_integer(struct stmt *s, const char *subject, enum compare cm
 {
     int64_t down = when_floor_div(at, unit);
     bool up = (cmp == CMP_LT || cmp == CMP_GE) && when_floor_mod(at, unit) != 0;
-    text_addf(&s->sql, "%s%s", subject, sql_compare(cmp));
+    add(s, subject);
+    add_sign(s, cmp);
     sql_bind(s, &dialect_postgres, (struct value){.kind = VALUE_INTEGER, .integer = down + up}, "bigint");
 }
 
@@ -155,13 +209,13 @@ static char *exact_text(const char *alias, const struct column *c)
 {
     AUTO(mem_free_p) char *column = column_text(alias, c);
     AUTO(text_release) struct text t = {0};
-    text_addf(&t, "%s::text COLLATE \"C\"", column);
+    text_addf(&t, "%s::" TEXT BYTEWISE, column);
     return mem_strdup(text_str(&t));
 }
 
 static void add_matches(struct stmt *s, const char *exact, const char *pattern)
 {
-    text_addf(&s->sql, "%s ~ ", exact);
+    text_addf(&s->sql, "%s" OP("~"), exact);
     bind_text(s, pattern, "text");
 }
 
@@ -171,7 +225,8 @@ static char *text_cast(struct stmt *s, const char *exact, const char *sql_type)
     AUTO(text_release) struct text t = {0};
     size_t from = s->sql.len;
     bind_text(s, pattern_beyond_us, "text");
-    text_addf(&t, "regexp_replace(%s, %s, '')::%s", exact, text_str(&s->sql) + from, sql_type);
+    text_addf(&t, CATALOG "regexp_replace(%s, %s, ''::" TEXT ")::%s", exact, text_str(&s->sql) + from,
+              sql_type);
     s->sql.data[s->sql.len = from] = '\0';
     return mem_strdup(text_str(&t));
 }
@@ -181,14 +236,13 @@ static char *text_cast(struct stmt *s, const char *exact, const char *sql_type)
 static void add_coarse_text(struct stmt *s, const char *alias, const struct column *c, enum compare cmp,
                             instant at)
 {
-    const char *type = strcmp(c->sql_type, "bpchar") == 0 ? "bpchar" : "text";
+    const char *type = c->operators || strcmp(c->sql_type, "bpchar") == 0 ? c->sql_type : "text";
     int64_t days = when_floor_div(at, US_PER_DAY) + (is_before(cmp) ? 2 : -2);
     if (days < civil_to_days(1, 1, 1) || days > civil_to_days(9999, 12, 31))
         return;
     AUTO(text_release) struct text day = {0};
     add_day(&day, days, "");
-    sql_column(s, &dialect_postgres, alias, c);
-    add(s, is_before(cmp) ? " < " : " > ");
+    sql_compared(s, &dialect_postgres, alias, c, is_before(cmp) ? CMP_LT : CMP_GT);
     bind_text(s, text_str(&day), type);
     add(s, " AND ");
 }
@@ -210,7 +264,7 @@ static void compare_text(struct stmt *s, const char *alias, const struct time_co
         add_matches(s, exact, pattern_local);
         add(s, " THEN ");
         AUTO(mem_free_p) char *as_local = text_cast(s, exact, SQL_LOCAL);
-        sql_within(s, as_local, &bound, is_before(cmp), bind_local);
+        sql_within(s, &dialect_postgres, as_local, &bound, is_before(cmp), bind_local);
     }
     add(s, " ELSE false END");
 }
@@ -224,17 +278,17 @@ static void postgres_time_compare(struct stmt *s, const char *alias, const struc
     switch (t->encoding) {
     case TIME_INSTANT:
         compare_instant(s, column, cmp, at);
-        exclude_infinity(s, column, cmp);
+        exclude_infinity(s, column, t->encoding, cmp);
         break;
     case TIME_LOCAL:
         bound = sql_bound_of(t, cmp, at);
-        sql_within(s, column, &bound, is_before(cmp), bind_local);
-        exclude_infinity(s, column, cmp);
+        sql_within(s, &dialect_postgres, column, &bound, is_before(cmp), bind_local);
+        exclude_infinity(s, column, t->encoding, cmp);
         break;
     case TIME_DATE:
         bound = sql_bound_days(sql_bound_of(t, cmp, at));
-        sql_within(s, column, &bound, is_before(cmp), bind_date);
-        exclude_infinity(s, column, cmp);
+        sql_within(s, &dialect_postgres, column, &bound, is_before(cmp), bind_date);
+        exclude_infinity(s, column, t->encoding, cmp);
         break;
     case TIME_INTEGER:
         compare_integer(s, column, cmp, at, t->unit_us);
@@ -251,12 +305,12 @@ static void postgres_time_compare(struct stmt *s, const char *alias, const struc
 /* Exact: since PostgreSQL 14 extract() gives a decimal. */
 static void add_microseconds(struct stmt *s, const char *timestamp, const struct zone *local_in)
 {
-    text_addf(&s->sql, "(extract(epoch FROM %s", timestamp);
+    text_addf(&s->sql, "(EXTRACT(epoch FROM %s", timestamp);
     if (local_in) {
         add(s, " AT TIME ZONE ");
         bind_text(s, server_zone(local_in), "text");
     }
-    add(s, ") * 1000000)::bigint");
+    add(s, ")" OP("*") "1000000::numeric)::bigint");
 }
 
 static void text_value(struct stmt *s, const char *alias, const struct time_column *t)
@@ -285,8 +339,11 @@ static void timestamp_value(struct stmt *s, const char *alias, const struct time
     AUTO(text_release) struct text timestamp = {0};
     bool utc = !t->zone || zone_is_utc(t->zone);
     text_addf(&timestamp, "%s%s", column, t->encoding == TIME_DATE ? "::" SQL_LOCAL : "");
-    text_addf(&s->sql, "CASE WHEN %s >= '%s' AND %s < '%s' THEN ", column, usable_from, column,
-              usable_before);
+    text_addf(&s->sql, "CASE WHEN %s" OP(">=") "'%s'", column, usable_from);
+    add_cast(s, type_of(t->encoding), "");
+    text_addf(&s->sql, " AND %s" OP("<") "'%s'", column, usable_before);
+    add_cast(s, type_of(t->encoding), "");
+    add(s, " THEN ");
     add_microseconds(s, text_str(&timestamp), t->encoding == TIME_INSTANT || utc ? NULL : t->zone);
     add(s, " END");
 }
@@ -296,8 +353,9 @@ static void postgres_time_value(struct stmt *s, const char *alias, const struct 
     if (t->encoding == TIME_TEXT) {
         text_value(s, alias, t);
     } else if (t->encoding == TIME_INTEGER) {
+        add(s, "(");
         sql_column(s, &dialect_postgres, alias, t->column);
-        text_addf(&s->sql, "::numeric * %lld", (long long)t->unit_us);
+        text_addf(&s->sql, "::numeric" OP("*") "%lld::numeric)", (long long)t->unit_us);
     } else {
         timestamp_value(s, alias, t);
     }
@@ -324,7 +382,8 @@ static void postgres_time_readable(struct stmt *s, const char *alias, const stru
         add_matches(s, exact, pattern_any);
     } else {
         AUTO(mem_free_p) char *column = column_text(alias, t->column);
-        text_addf(&s->sql, "isfinite(%s)", column);
+        text_addf(&s->sql, CATALOG "isfinite(%s", column);
+        add_cast(s, type_of(t->encoding), ")");
     }
     add(s, ", true)");
 }
@@ -336,16 +395,18 @@ static void postgres_time_keep(struct stmt *s, const char *alias, const struct t
 {
     AUTO(mem_free_p) char *column = column_text(alias, keep);
     AUTO(text_release) struct text keep_us = {0};
-    text_addf(&keep_us, "%s::numeric * %lld", column, (long long)keep_unit_us);
+    text_addf(&keep_us, "(%s::numeric" OP("*") "%lld::numeric)", column, (long long)keep_unit_us);
     add(s, "(");
     postgres_time_compare(s, alias, t, CMP_LT, at);
-    text_addf(&s->sql, " AND %s > 0 AND %s <= ", column, text_str(&keep_us));
+    text_addf(&s->sql, " AND %s::numeric" OP(">") "0::numeric AND %s" OP("<="), column, text_str(&keep_us));
     bind_numeric(s, at);
     add(s, " AND ");
     postgres_time_value(s, alias, t);
-    add(s, sql_compare(cmp));
+    add(s, "::numeric");
+    add_sign(s, cmp);
+    add(s, "(");
     bind_numeric(s, at);
-    text_addf(&s->sql, " - %s)", text_str(&keep_us));
+    text_addf(&s->sql, OP("-") "%s))", text_str(&keep_us));
 }
 
 /* --- patterns ----------------------------------------------------------------------------------- */
@@ -357,10 +418,10 @@ static void add_like(struct stmt *s, const char *alias, const struct column *c, 
     bool collated = c->collation && strcmp(c->collation, "C") != 0 && strcmp(c->collation, "POSIX") != 0;
     sql_column(s, &dialect_postgres, alias, c);
     if (!plain)
-        add(s, "::text");
+        add(s, "::" TEXT);
     if (collated)
-        add(s, " COLLATE \"C\"");
-    add(s, " LIKE ");
+        add(s, BYTEWISE);
+    add(s, OP("~~")); /* LIKE */
     bind_text(s, pattern, "text");
 }
 
@@ -399,7 +460,7 @@ static void postgres_placeholder(struct stmt *s, size_t n)
     const struct param *p = &s->params[n - 1];
     text_addf(&s->sql, "$%zu", n);
     if (p->sql_type)
-        text_addf(&s->sql, "::%s%s", p->sql_type, p->set >= 0 ? "[]" : "");
+        add_cast(s, p->sql_type, p->set >= 0 ? "[]" : "");
 }
 
 /* A table's name as a value: '"public"."job"'::regclass. */
@@ -417,10 +478,11 @@ static void as_class(struct stmt *s, const struct table *t)
  * takes a lock that is in conflict with ours. */
 static void postgres_is_part(struct stmt *s, const struct table *t)
 {
-    add(s, " AND EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhrelid = ");
+    add(s, " AND EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhrelid" OP("="));
     as_class(s, t);
-    add(s, " AND inhparent = ");
+    add(s, "::pg_catalog.oid AND inhparent" OP("="));
     as_class(s, t->whole);
+    add(s, "::pg_catalog.oid");
     add(s, " AND NOT inhdetachpending)");
 }
 
@@ -428,9 +490,8 @@ static void postgres_is_part(struct stmt *s, const struct table *t)
 static void postgres_parting(struct stmt *s, const struct table *t)
 {
     stmt_clear(s);
-    add(s,
-        "SELECT 1 FROM pg_catalog.pg_inherits i WHERE pg_catalog.to_jsonb(i) ->> 'inhdetachpending' = 'true'"
-        " AND i.inhparent IN (SELECT relid FROM pg_catalog.pg_partition_tree(");
+    add(s, "SELECT 1 FROM pg_catalog.pg_inherits i WHERE i.inhdetachpending AND i.inhparent" OP(
+               "=") "ANY(SELECT relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(");
     as_class(s, t);
     add(s, "))");
 }
@@ -449,30 +510,69 @@ static void between_ends(struct stmt *s, const char *alias, const struct column 
 {
     static const struct {
         const char *sign, *end;
-    } sides[] = {{" >= ", "min"}, {" <= ", "max"}};
+    } sides[] = {{OP(">="), "min"}, {OP("<="), "max"}};
     for (size_t i = 0; i < COUNT_OF(sides); i++) {
         add(s, " AND ");
         sql_column(s, &dialect_postgres, alias, c);
-        text_addf(&s->sql, "%s(SELECT pg_catalog.%s(lapse_end) FROM unnest(", sides[i].sign, sides[i].end);
+        text_addf(&s->sql, "%s(SELECT pg_catalog.%s(lapse_end) FROM pg_catalog.unnest(", sides[i].sign,
+                  sides[i].end);
         postgres_placeholder(s, param);
         add(s, ") AS lapse_end)");
     }
 }
 
-/* Sets are bound as arrays, one per column. */
+/* Sets are bound as arrays, one per column: as the rows of a table. */
+static void rows_of_arrays(struct stmt *s, size_t n, int set, const size_t *at,
+                           const struct column *const *types)
+{
+    for (size_t i = 0; i < n; i++) {
+        add(s, i ? ", pg_catalog.unnest(" : "ROWS FROM (pg_catalog.unnest(");
+        postgres_placeholder(s, sql_bind_set(s, set, at ? at[i] : i, types[i]->sql_type));
+        add(s, ")");
+    }
+    add(s, ")");
+}
+
+/* Where no one operator compares them all. */
+static void exists_in_arrays(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
+                             int set, const size_t *at, const struct column *const *types)
+{
+    const struct dialect *d = &dialect_postgres;
+    add(s, "EXISTS (SELECT 1 FROM ");
+    rows_of_arrays(s, n, set, at, types);
+    add(s, " AS lapse_key(");
+    for (size_t i = 0; i < n; i++)
+        text_addf(&s->sql, "%sk%zu", i ? ", " : "", i);
+    add(s, ") WHERE ");
+    for (size_t i = 0; i < n; i++) {
+        const char *operators = sql_operators(d, columns[i], types[i]);
+        add(s, i ? " AND " : "");
+        sql_operand(s, d, operators, alias, columns[i]);
+        sql_operator(s, operators, "=");
+        text_addf(&s->sql, "lapse_key.k%zu", i);
+    }
+    add(s, ")");
+}
+
 static void in_arrays(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
                       int set, const size_t *at, const struct column *const *types)
 {
-    for (size_t i = 0; i < n; i++) {
-        add(s, i ? ", " : n > 1 ? "(" : "");
-        sql_column(s, &dialect_postgres, alias, columns[i]);
+    const struct dialect *d = &dialect_postgres;
+    const char *operators = NULL;
+    if (!sql_operators_of_row(d, columns, types, n, &operators)) {
+        exists_in_arrays(s, alias, columns, n, set, at, types);
+        return;
     }
-    add(s, n > 1 ? ") IN (SELECT * FROM unnest(" : " = ANY(");
-    for (size_t i = 0; i < n; i++) {
-        add(s, i ? ", " : "");
-        postgres_placeholder(s, sql_bind_set(s, set, at[i], types[i]->sql_type));
-    }
-    add(s, n > 1 ? "))" : ")");
+    add(s, n > 1 ? "(" : "");
+    sql_operands(s, d, operators, alias, columns, n);
+    add(s, n > 1 ? ")" : "");
+    sql_operator(s, operators, "=");
+    add(s, n > 1 ? "ANY(SELECT * FROM " : "ANY(");
+    if (n > 1)
+        rows_of_arrays(s, n, set, at, types);
+    else
+        postgres_placeholder(s, sql_bind_set(s, set, at[0], types[0]->sql_type));
+    add(s, ")");
 }
 
 static void postgres_in_set(struct stmt *s, const char *alias, const struct column *const *columns, size_t n,
@@ -495,10 +595,13 @@ static void postgres_in_set(struct stmt *s, const char *alias, const struct colu
 static void postgres_in_set_by_index(struct stmt *s, const char *alias, const struct column *c, int set,
                                      size_t at, const struct column *type)
 {
-    sql_column(s, &dialect_postgres, alias, c);
-    add(s, " = ANY((SELECT ");
+    const char *operators = sql_operators(&dialect_postgres, c, type);
+    sql_operand(s, &dialect_postgres, operators, alias, c);
+    sql_operator(s, operators, "=");
+    add(s, "ANY((SELECT ");
     postgres_placeholder(s, sql_bind_set(s, set, at, type->sql_type));
-    text_addf(&s->sql, ")::%s[])", type->sql_type); /* without a type it would be a SELECT of numbers */
+    add(s, ")");
+    add_cast(s, type->sql_type, "[])"); /* without a type it would be a SELECT of numbers */
 }
 
 /* Before version 17 ANY of a thousand keys is a thousand descents into the index, also where the keys follow
@@ -508,20 +611,20 @@ static void postgres_in_set_by_index(struct stmt *s, const char *alias, const st
  * one that moved to another run stays. Where no foreign key forbids that, it must be asked for afterwards. */
 static void postgres_runs(struct stmt *s, int set, size_t at)
 {
-    add(s, "unnest(");
+    add(s, "ROWS FROM (pg_catalog.unnest(");
     postgres_placeholder(s, sql_bind_runs(s, set, at, ROWS_FIRSTS, "bigint"));
-    add(s, ", ");
+    add(s, "), pg_catalog.unnest(");
     postgres_placeholder(s, sql_bind_runs(s, set, at, ROWS_LASTS, "bigint"));
-    add(s, ") AS lapse_run(first, last)");
+    add(s, ")) AS lapse_run(first, last)");
 }
 
 static void postgres_runs_have(struct stmt *s, const char *alias, const struct column *c, int set, size_t at)
 {
     (void)set, (void)at;
     sql_column(s, &dialect_postgres, alias, c);
-    add(s, " >= lapse_run.first AND ");
+    add(s, OP(">=") "lapse_run.first AND ");
     sql_column(s, &dialect_postgres, alias, c);
-    add(s, " <= lapse_run.last");
+    add(s, OP("<=") "lapse_run.last");
 }
 
 /* The column's own comparison is what an index serves; where it may find two texts equal that are not, they
@@ -539,7 +642,7 @@ static void postgres_is_text_of_set(struct stmt *s, const char *alias, const str
         return;
     add(s, " AND ");
     sql_column(s, &dialect_postgres, alias, c);
-    add(s, "::text COLLATE \"C\" = ANY(");
+    add(s, "::" TEXT BYTEWISE OP("=") "ANY(");
     postgres_placeholder(s, sql_bind_set(s, set, 0, "text"));
     add(s, ")");
 }
@@ -554,12 +657,9 @@ static void postgres_of_row(struct stmt *s, int set, size_t column)
  * itself, so that it is carried out row by row. */
 static void postgres_each_row(struct stmt *s, int set, const struct column *const *types, size_t n)
 {
-    add(s, "SELECT lapse_found.* FROM unnest(");
-    for (size_t i = 0; i < n; i++) {
-        add(s, i ? ", " : "");
-        postgres_placeholder(s, sql_bind_set(s, set, i, types[i]->sql_type));
-    }
-    add(s, ") AS lapse_row(");
+    add(s, "SELECT lapse_found.* FROM ");
+    rows_of_arrays(s, n, set, NULL, types);
+    add(s, " AS lapse_row(");
     for (size_t i = 0; i < n; i++)
         text_addf(&s->sql, "%sc%zu", i ? ", " : "", i);
     add(s, ") CROSS JOIN LATERAL (");
@@ -594,11 +694,12 @@ static void blocks(struct stmt *s, const struct table *t)
     stmt_clear(s);
     text_add(&s->sql, "SELECT pg_catalog.pg_relation_size(");
     sql_bind_text(s, &dialect_postgres, text_str(&name.sql), "pg_catalog.regclass");
-    text_add(&s->sql, ") / pg_catalog.current_setting('block_size')::bigint");
+    text_add(&s->sql, ")" OP("/") "pg_catalog.current_setting('block_size')::bigint");
 }
 
 const struct dialect dialect_postgres = {
     .quote = '"',
+    .catalog = "pg_catalog",
     .integer_type = "bigint",
     .placeholder = postgres_placeholder,
     .in_set = postgres_in_set,
@@ -621,29 +722,31 @@ const struct dialect dialect_postgres = {
     .parting = postgres_parting,
     .place = {last_in, block_of, blocks},
     .each_row_end = " OFFSET 0) AS lapse_found",
-    .text_cast = "text",
+    .text_cast = TEXT,
     .hex_blobs = true,
     .once = " AS MATERIALIZED ",
     .nulls_last = " NULLS LAST",
     .locks_rows = true,
     .returning = true,
     .now = bind_instant,
-    .own = {.name_type = "text COLLATE \"C\"",
-            .time_type = "timestamptz",
-            .moment_type = "timestamptz NOT NULL",
-            .long_name_type = "text COLLATE \"C\"",
-            .text_type = "text",
+    .own = {.name_type = TEXT BYTEWISE,
+            .time_type = SQL_INSTANT,
+            .moment_type = SQL_INSTANT " NOT NULL",
+            .long_name_type = TEXT BYTEWISE,
+            .text_type = TEXT,
             .bind_name = "text",
-            .bind_time = "timestamptz",
+            .bind_time = SQL_INSTANT,
             .time = TIME_INSTANT,
             .number_type = "bigint GENERATED BY DEFAULT AS IDENTITY",
             .by_any = {"USING hash (", ")"}, /* a tree cannot hold more than a third of a page */
             .time_digits = 6,
-            .clock = "clock_timestamp()",
-            .clock_us = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
-            .later = {"clock_timestamp() + ", " * interval '1 microsecond'"},
+            .clock = CATALOG "clock_timestamp()",
+            .clock_us =
+                "(EXTRACT(epoch FROM pg_catalog.clock_timestamp())" OP("*") "1000000::numeric)::bigint",
+            .later = {"(pg_catalog.clock_timestamp()" OP("+") "(",
+                      "::double precision" OP("*") "interval '1 microsecond'))"},
             .lock = "SELECT pg_catalog.pg_advisory_xact_lock(7809921730811)",
-            .has_schema = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = {1}"},
+            .has_schema = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname" OP("=") "{1}"},
     .dollar_quotes = true,
     .backslash_strings = true,
     .nested_comments = true,

@@ -29,19 +29,20 @@ struct column {
     bool generated;           /* computed from other columns: it cannot be set */
     bool unordered;           /* its type has no order (json, point, …) */
     const char *generated_as; /* generated: from this expression; NULL: not known */
-    bool compares_apart;      /* PostgreSQL: the search path hides how its type compares (citext, …) */
-    bool parts;               /* PostgreSQL: by ranges of it, the table is divided into partitions */
-    bool any_class;           /* SQLite: a value keeps the class it came with, so that '1' and 1 are two */
-    const char *collation;    /* NULL: the type has none, or the default */
-    bool folds;               /* … which finds texts equal that are not: in case, accents, marks */
-    bool pads;                /* … or in blanks at their end */
-    bool sorts_apart;         /* MariaDB: it is sorted by other rules than it is compared by (enum, set) */
-    bool cut_in_indexes;      /* MariaDB: an index can hold only the beginning of its values */
-    bool is_unsigned;         /* TYPE_INTEGER: no value is below 0 */
-    int bytes;                /* TYPE_INTEGER: what a value takes, where less than 8 do; 0: 8 */
-    int64_t longest;          /* TYPE_TEXT: in characters, or at least no fewer; 0: any length */
-    uint32_t last_character;  /* TYPE_TEXT: 0x7f or 0xffff; 0: any, or which is not known */
-    const char **labels;      /* TYPE_ENUM */
+    const char *operators; /* PostgreSQL: the schema, quoted, of the operators by which its type is compared,
+                              where that is not pg_catalog (citext, …); NULL: it is */
+    bool parts;            /* PostgreSQL: by ranges of it, the table is divided into partitions */
+    bool any_class;        /* SQLite: a value keeps the class it came with, so that '1' and 1 are two */
+    const char *collation; /* NULL: the type has none, or the default */
+    bool folds;            /* … which finds texts equal that are not: in case, accents, marks */
+    bool pads;             /* … or in blanks at their end */
+    bool sorts_apart;      /* MariaDB: it is sorted by other rules than it is compared by (enum, set) */
+    bool cut_in_indexes;   /* MariaDB: an index can hold only the beginning of its values */
+    bool is_unsigned;      /* TYPE_INTEGER: no value is below 0 */
+    int bytes;             /* TYPE_INTEGER: what a value takes, where less than 8 do; 0: 8 */
+    int64_t longest;       /* TYPE_TEXT: in characters, or at least no fewer; 0: any length */
+    uint32_t last_character; /* TYPE_TEXT: 0x7f or 0xffff; 0: any, or which is not known */
+    const char **labels;     /* TYPE_ENUM */
     size_t n_labels;
 };
 

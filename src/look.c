@@ -7,7 +7,8 @@ enum { LOOK_ROWS = 1000, LOOK_TIMEOUT_S = 3, LOOK_TEXT = 64 };
 static void look_at_column(struct stmt *st, const struct dialect *d, const struct column *c)
 {
     bool text = c->type == TYPE_TEXT;
-    text_add(&st->sql, text ? "substr(" : "");
+    if (text)
+        sql_builtin(st, d, "substr(");
     sql_column(st, d, "this", c);
     if (text)
         text_addf(&st->sql, ", 1, %d)", LOOK_TEXT);

@@ -138,8 +138,6 @@ static const struct table *resolve_ref(struct making *m, const struct ref *ref, 
     if (error_count(m) > before || !targets_of(m, ref, parent, child, &join))
         return NULL;
     for (size_t i = 0; i < join.n; i++) {
-        if (!plan_compares(m, parent, join.parent[i], ref->at))
-            return NULL;
         if (comparable(join.child[i], join.parent[i]))
             continue;
         complain(m, ref->at, "point it at a column of the same type: -> (column)",

@@ -44,16 +44,16 @@ static const struct time_column *time_of(const struct plan *p, const struct colu
     return NULL;
 }
 
-/* Sorting takes the order of a column's type, comparing takes the operator < of that name: they are the same
- * unless the search path hides the type's own. */
+/* Rows are compared by one operator: that of the engine. */
 static bool is_plain(const struct making *m, const struct ranking *r)
 {
     const struct table *t = m->plan->root.table;
     for (size_t i = 0; i < r->n_newest; i++)
-        if (r->newest[i].time || !r->newest[i].column->not_null || r->newest[i].column->sorts_apart)
+        if (r->newest[i].time || !r->newest[i].column->not_null || r->newest[i].column->sorts_apart ||
+            r->newest[i].column->operators)
             return false;
     for (size_t i = 0; i < t->n_key; i++)
-        if (!t->key[i]->not_null || t->key[i]->compares_apart)
+        if (!t->key[i]->not_null || t->key[i]->operators)
             return false;
     return true;
 }

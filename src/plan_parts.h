@@ -22,7 +22,6 @@ const struct table *plan_find_table(struct making *m, const struct table_name *n
 bool plan_need_key(struct making *m, const struct table *t, struct place at);
 const struct column *plan_find_column(struct making *m, const struct table *t, const struct name *name,
                                       struct place at);
-bool plan_compares(struct making *m, const struct table *t, const struct column *c, struct place at);
 
 /* Times. The unit that a name says, or 0; the column of a bound. */
 bool plan_ends_with(const char *s, const char *end);

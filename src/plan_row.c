@@ -73,24 +73,12 @@ bool plan_need_key(struct making *m, const struct table *t, struct place at)
     return false;
 }
 
-/* citext compared as text: what is held would go, and what has a source would pass for an orphan. */
-bool plan_compares(struct making *m, const struct table *t, const struct column *c, struct place at)
-{
-    if (!c->compares_apart)
-        return true;
-    complain(m, at, "put the schema of the type on the search_path of the role that sweeps",
-             "column '%s' of %s is %s, and the search path hides how that type compares: its values would be "
-             "compared as those of another type",
-             c->name, t->print, c->sql_type);
-    return false;
-}
-
 const struct column *plan_find_column(struct making *m, const struct table *t, const struct name *name,
                                       struct place at)
 {
     const struct column *c = table_column(m->facts, t, name);
     if (c)
-        return plan_compares(m, t, c, at) ? c : NULL;
+        return c;
     const char **names = arena_alloc(m->arena, t->n_columns * sizeof(*names));
     AUTO(text_release) struct text all = {0};
     for (size_t i = 0; i < t->n_columns; i++) {

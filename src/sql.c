@@ -104,11 +104,82 @@ static void sql_own_rows(struct stmt *s, const struct dialect *d, const struct t
     text_addf(&s->sql, " AS %s", alias);
 }
 
+static const char *const signs[] = {
+    [CMP_EQ] = "=", [CMP_NE] = "<>", [CMP_LT] = "<", [CMP_LE] = "<=", [CMP_GT] = ">", [CMP_GE] = ">="};
+
 const char *sql_compare(enum compare cmp)
 {
-    static const char *const signs[] = {[CMP_EQ] = " = ",  [CMP_NE] = " <> ", [CMP_LT] = " < ",
+    static const char *const apart[] = {[CMP_EQ] = " = ",  [CMP_NE] = " <> ", [CMP_LT] = " < ",
                                         [CMP_LE] = " <= ", [CMP_GT] = " > ",  [CMP_GE] = " >= "};
-    return signs[cmp];
+    return apart[cmp];
+}
+
+const char *sql_operators(const struct dialect *d, const struct column *a, const struct column *b)
+{
+    bool own = a->operators && b->operators && strcmp(a->operators, b->operators) == 0 &&
+               strcmp(a->sql_type, b->sql_type) == 0;
+    return d->catalog && own ? a->operators : d->catalog;
+}
+
+bool sql_operators_of_row(const struct dialect *d, const struct column *const *a,
+                          const struct column *const *b, size_t n, const char **ret)
+{
+    const char *first = sql_operators(d, a[0], b[0]);
+    for (size_t i = 1; i < n; i++) {
+        const char *other = sql_operators(d, a[i], b[i]);
+        if (other != first && strcmp(other, first) != 0)
+            return false;
+    }
+    *ret = first;
+    return true;
+}
+
+void sql_operator(struct stmt *s, const char *operators, const char *sign)
+{
+    if (operators)
+        text_addf(&s->sql, " OPERATOR(%s.%s) ", operators, sign);
+    else
+        text_addf(&s->sql, " %s ", sign);
+}
+
+void sql_sign(struct stmt *s, const struct dialect *d, const char *sign)
+{
+    sql_operator(s, d->catalog, sign);
+}
+
+void sql_builtin(struct stmt *s, const struct dialect *d, const char *call)
+{
+    text_addf(&s->sql, "%s%s%s", d->catalog ? d->catalog : "", d->catalog ? "." : "", call);
+}
+
+void sql_add_type(struct stmt *s, const struct dialect *d, const char *operators, const struct column *c)
+{
+    if (operators && operators != d->catalog)
+        text_addf(&s->sql, "::%s", c->sql_type);
+}
+
+void sql_operand(struct stmt *s, const struct dialect *d, const char *operators, const char *alias,
+                 const struct column *c)
+{
+    sql_column(s, d, alias, c);
+    sql_add_type(s, d, operators, c);
+}
+
+void sql_operands(struct stmt *s, const struct dialect *d, const char *operators, const char *alias,
+                  const struct column *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        text_add(&s->sql, i ? ", " : "");
+        sql_operand(s, d, operators, alias, list[i]);
+    }
+}
+
+void sql_compared(struct stmt *s, const struct dialect *d, const char *alias, const struct column *c,
+                  enum compare cmp)
+{
+    const char *operators = sql_operators(d, c, c);
+    sql_operand(s, d, operators, alias, c);
+    sql_operator(s, operators, signs[cmp]);
 }
 
 const char *sql_is_null(const struct dialect *d)

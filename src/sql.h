@@ -31,6 +31,10 @@ enum lock_mode { LOCK_SKIP, LOCK_WAIT, LOCK_SHARE };
 /* What a statement-writing function of a dialect may use. alias is the row's alias, already safe to write. */
 struct dialect {
     char quote; /* " or ` */
+    /* Where a name means what the session's search path makes of it: the schema of all that the engine brings
+     * along, with which functions, types and operators are written ("pg_catalog"). NULL: it means one thing.
+     */
+    const char *catalog;
     const char
         *table_prefix; /* before a table that has no schema: "main." keeps temporary tables out; NULL: none */
     const char *integer_type; /* what a plain number is bound as: "bigint"; NULL: needs none */
@@ -209,7 +213,38 @@ void sql_bind_text(struct stmt *s, const struct dialect *d, const char *text,
 size_t sql_bind_set(struct stmt *s, int set, size_t column,
                     const char *sql_type); /* adds it only; returns n */
 size_t sql_bind_runs(struct stmt *s, int set, size_t column, enum rows_part part, const char *sql_type);
-const char *sql_compare(enum compare cmp); /* " < " */
+const char *sql_compare(enum compare cmp); /* " < ", of an engine where a name means one thing */
+
+/* --- what means the same under any search path ---
+ *
+ * Whoever may create objects in a schema of the path can plant a function or an operator that fits better
+ * than the engine's own, and it would run with the rights of whoever sweeps. So functions and operators are
+ * written with their schema; and what looks operators up by itself is not written at all: IN, LIKE, BETWEEN,
+ * IS DISTINCT FROM, NULLIF, CASE x WHEN, JOIN … USING. ORDER BY, GROUP BY, DISTINCT, UNION, GREATEST and
+ * COALESCE go by the types alone. An operator with its schema binds closer than < and AND, and no closer than
+ * another one: arithmetic stands in parentheses. */
+
+/* The schema of the operators that compare two columns, quoted; NULL: none is written. Where it is not the
+ * catalog, both sides are to be of exactly the type: sql_operand() and parameters are. */
+const char *sql_operators(const struct dialect *d, const struct column *a, const struct column *b);
+/* One schema does for all n pairs, so that they can be compared as rows: *ret. */
+bool sql_operators_of_row(const struct dialect *d, const struct column *const *a,
+                          const struct column *const *b, size_t n, const char **ret);
+/* " = ", " OPERATOR(pg_catalog.=) " */
+void sql_operator(struct stmt *s, const char *operators, const char *sign);
+/* The column as such an operator takes it: alias."c", alias."c"::public.citext; what is added to it. */
+void sql_add_type(struct stmt *s, const struct dialect *d, const char *operators, const struct column *c);
+void sql_operand(struct stmt *s, const struct dialect *d, const char *operators, const char *alias,
+                 const struct column *c);
+void sql_operands(struct stmt *s, const struct dialect *d, const char *operators, const char *alias,
+                  const struct column *const *list, size_t n);
+/* "alias.c = ", to be followed by a parameter of the column's type. */
+void sql_compared(struct stmt *s, const struct dialect *d, const char *alias, const struct column *c,
+                  enum compare cmp);
+/* What is given is the beginning of a call of one of the engine's functions: "pg_catalog.count(*)". */
+void sql_builtin(struct stmt *s, const struct dialect *d, const char *call);
+/* An operator of the engine between what is of one of its own types. */
+void sql_sign(struct stmt *s, const struct dialect *d, const char *sign);
 const char *sql_is_null(const struct dialect *d);
 
 /* Local times that lie before (LT, LE) or not before (GT, GE) an instant; the same in days, each of which
@@ -217,8 +252,8 @@ const char *sql_is_null(const struct dialect *d);
  * `write`. */
 struct local_bound sql_bound_of(const struct time_column *t, enum compare cmp, instant at);
 struct local_bound sql_bound_days(struct local_bound b);
-void sql_within(struct stmt *s, const char *subject, const struct local_bound *b, bool within,
-                void (*write)(struct stmt *s, int64_t value));
+void sql_within(struct stmt *s, const struct dialect *d, const char *subject, const struct local_bound *b,
+                bool within, void (*write)(struct stmt *s, int64_t value));
 
 /* Copies a condition of the contract with `this` as alias and :now bound, or says why it may not stand inside
  * parentheses: a ;, an unbalanced parenthesis, an open string or comment, a parameter other than :now. s may

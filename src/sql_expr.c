@@ -11,13 +11,15 @@ bool sql_alike(const struct dialect *d, const struct column *a, const struct col
 }
 
 /* alias.column, to be written by a dialect; under another name, if one is given. The caller frees it. */
-static char *column_text(const struct dialect *d, const char *alias, const struct column *c, const char *as)
+static char *column_text(const struct dialect *d, const char *operators, const char *alias,
+                         const struct column *c, const char *as)
 {
     AUTO(stmt_release) struct stmt s = {0};
     if (as)
         text_addf(&s.sql, "%s.%s", alias, as);
     else
         sql_column(&s, d, alias, c);
+    sql_add_type(&s, d, operators, c);
     return mem_strdup(text_str(&s.sql));
 }
 
@@ -25,12 +27,16 @@ static char *column_text(const struct dialect *d, const char *alias, const struc
 void sql_equal(struct writer *w, const char *child, const struct column *c, const char *parent,
                const struct column *p, const char *as)
 {
-    AUTO(mem_free_p) char *a = column_text(w->d, child, c, NULL);
-    AUTO(mem_free_p) char *b = column_text(w->d, parent, p, as);
-    if (sql_alike(w->d, c, p))
-        text_addf(&w->s->sql, "%s = %s", a, b);
-    else
+    const char *operators = sql_operators(w->d, c, p);
+    AUTO(mem_free_p) char *a = column_text(w->d, operators, child, c, NULL);
+    AUTO(mem_free_p) char *b = column_text(w->d, operators, parent, p, as);
+    if (!sql_alike(w->d, c, p)) {
         w->d->equal(w->s, a, c, b, p, !w->keeps);
+        return;
+    }
+    sql_add(w->s, a);
+    sql_operator(w->s, operators, "=");
+    sql_add(w->s, b);
 }
 
 void sql_join(struct writer *w, const struct join *j, const char *child, const char *parent)
@@ -39,6 +45,17 @@ void sql_join(struct writer *w, const struct join *j, const char *child, const c
         sql_add(w->s, i ? " AND " : "");
         sql_equal(w, child, j->child[i], parent, j->parent[i], NULL);
     }
+}
+
+void sql_in_select(struct stmt *s, const struct dialect *d, const char *operators, const char *alias,
+                   const struct column *const *list, size_t n)
+{
+    sql_add(s, n > 1 ? "(" : "");
+    sql_operands(s, d, operators, alias, list, n);
+    sql_add(s, n > 1 ? ")" : "");
+    if (operators)
+        sql_operator(s, operators, "=");
+    sql_add(s, operators ? "ANY(" : " IN (");
 }
 
 static void kids(struct writer *w, const char *alias, const struct expr *x, const char *between)
@@ -51,21 +68,27 @@ static void kids(struct writer *w, const char *alias, const struct expr *x, cons
     sql_add(w->s, ")");
 }
 
-static void compare_values(struct writer *w, const char *alias, const struct expr *x, const char *one,
-                           const char *many)
+/* IN would look for = on the search path; an array of the values does not, and is what IN becomes. */
+static void compare_values(struct writer *w, const char *alias, const struct expr *x, bool in)
 {
-    sql_column(w->s, w->d, alias, x->column);
+    const struct dialect *d = w->d;
     if (x->n_values == 1) {
-        sql_add(w->s, one);
-        sql_bind(w->s, w->d, x->values[0], x->column->sql_type);
+        sql_compared(w->s, d, alias, x->column, in ? CMP_EQ : CMP_NE);
+        sql_bind(w->s, d, x->values[0], x->column->sql_type);
         return;
     }
-    sql_add(w->s, many);
+    if (d->catalog) {
+        sql_compared(w->s, d, alias, x->column, in ? CMP_EQ : CMP_NE);
+        sql_add(w->s, in ? "ANY(ARRAY[" : "ALL(ARRAY[");
+    } else {
+        sql_column(w->s, d, alias, x->column);
+        sql_add(w->s, in ? " IN (" : " NOT IN (");
+    }
     for (size_t i = 0; i < x->n_values; i++) {
         sql_add(w->s, i ? ", " : "");
-        sql_bind(w->s, w->d, x->values[i], x->column->sql_type);
+        sql_bind(w->s, d, x->values[i], x->column->sql_type);
     }
-    sql_add(w->s, ")");
+    sql_add(w->s, d->catalog ? "])" : ")");
 }
 
 /* Whether the column is one of the values, or none of them. A column may find texts equal that are not: then
@@ -74,11 +97,11 @@ static void value_list(struct writer *w, const char *alias, const struct expr *x
 {
     bool exact = w->d->exactly && in != w->keeps;
     if (!exact) {
-        compare_values(w, alias, x, in ? " = " : " <> ", in ? " IN (" : " NOT IN (");
+        compare_values(w, alias, x, in);
         return;
     }
     sql_add(w->s, in ? "(" : "NOT (");
-    compare_values(w, alias, x, " = ", " IN (");
+    compare_values(w, alias, x, true);
     w->d->exactly(w->s, alias, x->column, x->values, x->n_values);
     sql_add(w->s, ")");
 }
@@ -307,7 +330,7 @@ void sql_newest_first(struct writer *w, const char *row, const struct expr *x)
     }
 }
 
-/* The same order as a row to compare. */
+/* The same order as a row to compare: of columns that the engine's own operators compare. */
 static void rank_columns(struct writer *w, const char *row, const struct expr *x)
 {
     for (size_t i = 0; i < x->ranking->n_newest; i++) {
@@ -362,7 +385,8 @@ static void numbered_beyond(struct writer *w, const char *alias, const struct ex
     sql_columns(s, w->d, list, t->key, t->n_key);
     sql_add(s, " FROM (SELECT ");
     sql_columns(s, w->d, row, t->key, t->n_key);
-    sql_add(s, ", row_number() OVER ");
+    sql_add(s, ", ");
+    sql_builtin(s, w->d, "row_number() OVER ");
     partition(w, row, x->ranking);
     sql_newest_first(w, row, x);
     sql_add(s, ") AS lapse_n");
@@ -371,7 +395,8 @@ static void numbered_beyond(struct writer *w, const char *alias, const struct ex
     sql_expression(w, row, x->kids[0]);
     if (w->picked && strcmp(alias, THIS) == 0)
         groups_of_picked(w, row, x->ranking);
-    text_addf(&s->sql, ") AS %s WHERE %s.lapse_n > ", list, list);
+    text_addf(&s->sql, ") AS %s WHERE %s.lapse_n", list, list);
+    sql_sign(s, w->d, ">");
     sql_bind_integer(s, w->d, x->ranking->rows);
 }
 
@@ -400,7 +425,9 @@ static void beyond_last(struct writer *w, const char *alias, const struct expr *
     const struct table *t = x->table;
     sql_add(s, "(");
     rank_columns(w, alias, x);
-    sql_add(s, ") < (SELECT ");
+    sql_add(s, ")");
+    sql_sign(s, w->d, "<");
+    sql_add(s, "(SELECT ");
     rank_columns(w, row, x);
     sql_from_table(s, w->d, t, row);
     sql_add(s, " WHERE ");
@@ -419,20 +446,19 @@ static void beyond_newest(struct writer *w, const char *alias, const struct expr
     char found[ALIAS_SIZE], list[ALIAS_SIZE];
     struct stmt *s = w->s;
     const struct table *t = x->table;
-    bool grouped = x->ranking->n_per > 0;
+    bool grouped = x->ranking->n_per > 0, listed = false;
+    const char *operators = NULL;
     sql_alias(w, found);
     sql_alias(w, list);
     if (x->ranking->plain && !grouped) {
         beyond_last(w, alias, x, found);
         return;
     }
-    if (grouped) {
-        sql_add(s, t->n_key > 1 ? "(" : "");
-        sql_columns(s, w->d, alias, t->key, t->n_key);
-        sql_add(s, t->n_key > 1 ? ") IN (" : " IN (");
-    } else {
-        sql_add(s, "NOT EXISTS (SELECT 1 FROM (");
-    }
+    listed = grouped && sql_operators_of_row(w->d, t->key, t->key, t->n_key, &operators);
+    if (listed)
+        sql_in_select(s, w->d, operators, alias, t->key, t->n_key);
+    else
+        sql_add(s, grouped ? "EXISTS (SELECT 1 FROM (" : "NOT EXISTS (SELECT 1 FROM (");
     text_addf(&s->sql, "WITH %s%s(", found, w->d->once);
     if (grouped)
         numbered_beyond(w, alias, x);
@@ -441,7 +467,7 @@ static void beyond_newest(struct writer *w, const char *alias, const struct expr
     sql_add(s, ") SELECT ");
     sql_columns(s, w->d, found, t->key, t->n_key);
     text_addf(&s->sql, " FROM %s)", found);
-    if (grouped)
+    if (listed)
         return;
     text_addf(&s->sql, " AS %s WHERE ", list);
     sql_join(w, &(struct join){t->key, t->key, t->n_key}, list, alias);
@@ -492,8 +518,7 @@ void sql_expression(struct writer *w, const char *alias, const struct expr *x)
             value_list(w, alias, x, x->cmp == CMP_EQ);
             break;
         }
-        sql_column(s, d, alias, x->column);
-        sql_add(s, sql_compare(x->cmp));
+        sql_compared(s, d, alias, x->column, x->cmp);
         sql_bind(s, d, x->values[0], x->column->sql_type);
         break;
     case EXPR_IN:

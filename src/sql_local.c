@@ -7,19 +7,22 @@ struct local_bound sql_bound_of(const struct time_column *t, enum compare cmp, i
     return zone_bound(t->zone, at, cmp == CMP_LE || cmp == CMP_GT);
 }
 
-void sql_within(struct stmt *s, const char *subject, const struct local_bound *b, bool within,
-                void (*write)(struct stmt *s, int64_t value))
+void sql_within(struct stmt *s, const struct dialect *d, const char *subject, const struct local_bound *b,
+                bool within, void (*write)(struct stmt *s, int64_t value))
 {
     bool hole = b->hole_from < b->hole_to;
     int64_t first = !within && hole ? b->hole_from : b->below;
     int64_t gap_from = within ? b->hole_from : b->hole_to, gap_to = within ? b->hole_to : b->below;
-    text_addf(&s->sql, "%s %s ", subject, within ? "<" : ">=");
+    text_add(&s->sql, subject);
+    sql_sign(s, d, within ? "<" : ">=");
     write(s, first);
     if (!hole)
         return;
-    text_addf(&s->sql, " AND NOT (%s >= ", subject);
+    text_addf(&s->sql, " AND NOT (%s", subject);
+    sql_sign(s, d, ">=");
     write(s, gap_from);
-    text_addf(&s->sql, " AND %s < ", subject);
+    text_addf(&s->sql, " AND %s", subject);
+    sql_sign(s, d, "<");
     write(s, gap_to);
     text_add(&s->sql, ")");
 }

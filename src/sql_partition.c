@@ -26,7 +26,9 @@ void sql_partition_count(struct stmt *s, const struct dialect *d, const struct p
 {
     struct writer w = sql_writer(s, d, p);
     const struct table t = as_table(x);
-    sql_add(s, "SELECT count(*), count(*) FILTER (WHERE ");
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*), ");
+    sql_builtin(s, d, "count(*) FILTER (WHERE ");
     sql_expression(&w, THIS, p->due);
     sql_add(s, ")");
     sql_from_table(s, d, &t, THIS);

@@ -63,6 +63,9 @@ void sql_expression(struct writer *w, const char *alias, const struct expr *x);
 bool sql_alike(const struct dialect *d, const struct column *a, const struct column *b);
 void sql_equal(struct writer *w, const char *child, const struct column *c, const char *parent,
                const struct column *p, const char *as);
+/* "(alias.a, alias.b) IN (", to be followed by a SELECT. */
+void sql_in_select(struct stmt *s, const struct dialect *d, const char *operators, const char *alias,
+                   const struct column *const *list, size_t n);
 void sql_join(struct writer *w, const struct join *j, const char *child, const char *parent);
 void sql_newest_first(struct writer *w, const char *alias, const struct expr *x); /* " ORDER BY …" */
 void sql_in_order(struct stmt *s, const struct dialect *d, const struct plan *p); /* the cursor's */

@@ -42,9 +42,10 @@ static void touched_of_instances(struct writer *w, const struct erasing *x, int 
 /* A number as numbers are written, whatever the column would show it as. */
 static void instance_text(struct writer *w, const struct erasing *x)
 {
+    bool plain = x->column->type == TYPE_INTEGER && !w->d->catalog;
     text_add(&w->s->sql, "CAST(");
     sql_name(w->s, w->d, x->column->name);
-    text_addf(&w->s->sql, "%s AS %s)", x->column->type == TYPE_INTEGER ? " + 0" : "", w->d->text_cast);
+    text_addf(&w->s->sql, "%s AS %s)", plain ? " + 0" : "", w->d->text_cast);
 }
 
 void sql_erase_unkept(struct stmt *s, const struct dialect *d, instant now, const struct erasing *x)
@@ -121,7 +122,7 @@ void sql_erase_count(struct stmt *s, const struct dialect *d, instant now, const
     stmt_clear(s);
     text_add(&s->sql, "SELECT ");
     instance_text(&w, x);
-    text_add(&s->sql, d->locks_rows ? ", 1" : ", count(*)");
+    text_add(&s->sql, d->locks_rows ? ", 1" : ", count(*)"); /* the latter of engines without a path */
     touched_of_instances(&w, x, set, WHOLE_SET);
     if (d->locks_rows) {
         d->lock(s, THIS, LOCK_WAIT);
@@ -136,6 +137,7 @@ void sql_erase_left(struct stmt *s, const struct dialect *d, instant now, const 
 {
     struct writer w = {.s = s, .d = d, .now = now};
     stmt_clear(s);
-    text_add(&s->sql, "SELECT count(*)");
+    text_add(&s->sql, "SELECT ");
+    sql_builtin(s, d, "count(*)");
     touched_of_instances(&w, x, set, whose);
 }

@@ -17,7 +17,9 @@ static void over_cap(struct writer *w, const struct plan *p)
     if (r->n_per) {
         sql_add(s, "\nGROUP BY ");
         sql_columns(s, w->d, THIS, r->per, r->n_per);
-        sql_add(s, " HAVING count(*) > ");
+        sql_add(s, " HAVING ");
+        sql_builtin(s, w->d, "count(*)");
+        sql_sign(s, w->d, ">");
         sql_bind_integer(s, w->d, r->rows);
     }
     sql_add(s, "\nLIMIT 1");
@@ -49,7 +51,8 @@ void sql_probe(struct stmt *s, const struct dialect *d, const struct plan *p)
 void sql_size(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     stmt_clear(s);
-    sql_add(s, "SELECT count(*)");
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*)");
     sql_from_table(s, d, p->root.table, THIS);
 }
 
@@ -68,7 +71,8 @@ static void due_rows(struct writer *w, const struct plan *p, int64_t most)
 void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
 {
     struct writer w = sql_writer(s, d, p);
-    sql_add(s, "SELECT count(*) FROM (SELECT 1");
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*) FROM (SELECT 1");
     due_rows(&w, p, most);
 }
 
@@ -101,17 +105,20 @@ static void within(struct stmt *s, const struct dialect *d, const char *alias,
                    const struct column *const *list, size_t n, const struct node *set,
                    const struct column *const *targets)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (sql_alike(d, list[i], targets[i]))
-            continue;
+    const char *operators = NULL;
+    bool alike = sql_operators_of_row(d, list, targets, n, &operators);
+    for (size_t i = 0; i < n; i++)
+        alike = alike && sql_alike(d, list[i], targets[i]);
+    if (!alike) {
         exists_within(s, d, alias, list, n, set, targets);
         return;
     }
-    sql_add(s, n > 1 ? "(" : "");
-    sql_columns(s, d, alias, list, n);
-    sql_add(s, n > 1 ? ") IN (SELECT " : " IN (SELECT ");
-    for (size_t i = 0; i < n; i++)
+    sql_in_select(s, d, operators, alias, list, n);
+    sql_add(s, "SELECT ");
+    for (size_t i = 0; i < n; i++) {
         text_addf(&s->sql, "%sc%zu", i ? ", " : "", sql_carried_at(set, targets[i]));
+        sql_add_type(s, d, operators, targets[i]);
+    }
     text_addf(&s->sql, " FROM lapse_set_%d)", set->set);
 }
 
@@ -163,7 +170,7 @@ static void one_place(struct writer *w, const struct plan *p, int64_t from)
     sql_from_table(s, w->d, p->root.table, THIS);
     sql_add(s, " WHERE ");
     sql_column(s, w->d, THIS, key);
-    sql_add(s, " >= ");
+    sql_sign(s, w->d, ">=");
     sql_bind_integer(s, w->d, from);
     sql_add(s, " ORDER BY ");
     sql_column(s, w->d, THIS, key);
@@ -182,10 +189,11 @@ void sql_spread(struct stmt *s, const struct dialect *d, const struct plan *p, i
 
 void sql_key_ends(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
-    const char *ends[] = {"SELECT (SELECT min(", "), (SELECT max("};
+    const char *ends[] = {"min(", "max("};
     stmt_clear(s);
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        sql_add(s, ends[i]);
+        sql_add(s, i ? "), (SELECT " : "SELECT (SELECT ");
+        sql_builtin(s, d, ends[i]);
         sql_column(s, d, THIS, p->root.table->key[0]);
         sql_add(s, ")");
         sql_from_table(s, d, p->root.table, THIS);
@@ -205,7 +213,9 @@ void sql_due(struct stmt *s, const struct dialect *d, const struct plan *p)
 void sql_backlog(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
 {
     struct writer w = sql_writer(s, d, p);
-    sql_add(s, "SELECT count(*), min(t) FROM (SELECT ");
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*), ");
+    sql_builtin(s, d, "min(t) FROM (SELECT ");
     time_of_row(s, d, p);
     sql_add(s, " AS t");
     due_rows(&w, p, most);
@@ -336,7 +346,10 @@ static bool detached(struct writer *w, const struct plan *p, const struct node *
     for (size_t i = 0; i < n->n_detach; i++) {
         if (n->detach[i].table != t || first_of(&p->root, &n->detach[i]) != &n->detach[i])
             continue;
-        sql_add(w->s, begun ? " + (SELECT count(*)" : "(SELECT count(*)");
+        if (begun)
+            sql_sign(w->s, w->d, "+");
+        sql_add(w->s, "(SELECT ");
+        sql_builtin(w->s, w->d, "count(*)");
         sql_from_table(w->s, w->d, t, THIS);
         sql_add(w->s, " WHERE (");
         loses_reference(w, &p->root, &n->detach[i], false);
@@ -360,7 +373,8 @@ void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
     sql_sets(&w, p);
     sql_add(s, "\nSELECT ");
     for (size_t i = 0; i < p->n_slots; i++) {
-        sql_add(s, "(SELECT count(*)");
+        sql_add(s, "(SELECT ");
+        sql_builtin(s, d, "count(*)");
         sql_from_table(s, d, p->slots[i], THIS);
         sql_add(s, " WHERE ");
         goes(&w, &p->root, NULL, p->slots[i], false);
@@ -370,12 +384,14 @@ void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
         detached(&w, p, &p->root, p->detach_slots[i], false);
         sql_add(s, ",\n");
     }
-    sql_add(s, "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)");
+    sql_add(s, "(SELECT ");
+    sql_builtin(s, d, "min(t) FROM lapse_due), (SELECT ");
+    sql_builtin(s, d, "max(t) FROM lapse_due)");
 }
 
-static void count_where(struct stmt *s)
+static void count_where(struct stmt *s, const struct dialect *d)
 {
-    sql_add(s, "count(CASE WHEN ");
+    sql_builtin(s, d, "count(CASE WHEN ");
 }
 
 /* Rows that have reached the bound, old enough and, for orphans, without a source, but are kept by `by`: what
@@ -388,7 +404,8 @@ static void count_kept(struct writer *w, const struct plan *p, const struct expr
         sql_add(w->s, "0");
         return;
     }
-    sql_add(w->s, "(SELECT count(*)");
+    sql_add(w->s, "(SELECT ");
+    sql_builtin(w->s, w->d, "count(*)");
     sql_from_table(w->s, w->d, p->root.table, THIS);
     sql_add(w->s, " WHERE ");
     for (size_t i = 0; i < COUNT_OF(all); i++) {
@@ -406,7 +423,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = sql_writer(s, d, p);
     sql_add(s, "SELECT ");
-    count_where(s);
+    count_where(s, d);
     sql_add(s, p->n_times ? "" : "FALSE");
     for (size_t i = 0; i < p->n_times; i++) {
         sql_add(s, i ? " AND " : "");
@@ -414,7 +431,7 @@ void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
         sql_add(s, sql_is_null(d));
     }
     sql_add(s, " THEN 1 END),\n");
-    count_where(s);
+    count_where(s, d);
     sql_add(s, p->n_times ? "NOT (" : "NOT (TRUE");
     for (size_t i = 0; i < p->n_times; i++) {
         sql_add(s, i ? " AND " : "");
@@ -488,8 +505,7 @@ void sql_lookalike(struct stmt *s, const struct dialect *d, const struct table *
     sql_column(s, d, THIS, c);
     sql_from_table(s, d, t, THIS);
     sql_add(s, " WHERE ");
-    sql_column(s, d, THIS, c);
-    sql_add(s, " = ");
+    sql_compared(s, d, THIS, c, CMP_EQ);
     sql_bind(s, d, values[0], c->sql_type);
     sql_add(s, " AND NOT (TRUE");
     d->exactly(s, THIS, c, values, n);

@@ -27,9 +27,10 @@ static bool keeps(const struct plan *p, const struct expr *x)
  * the operand of a CASE is judged once. */
 static void verdict(struct writer *w, const struct expr *x)
 {
-    text_add(&w->s->sql, "CASE NOT (");
+    bool cast = w->d->catalog; /* CASE would look for = on the search path */
+    text_add(&w->s->sql, cast ? "CAST(NOT (NOT (" : "CASE NOT (");
     sql_expression(w, THIS, x);
-    text_add(&w->s->sql, ") WHEN FALSE THEN 1 WHEN TRUE THEN 0 END");
+    text_add(&w->s->sql, cast ? ")) AS integer)" : ") WHEN FALSE THEN 1 WHEN TRUE THEN 0 END");
 }
 
 void sql_judge_row(struct stmt *s, const struct dialect *d, const struct plan *p, const struct inquiry *q)
@@ -97,9 +98,10 @@ void sql_rank_row(struct stmt *s, const struct dialect *d, const struct plan *p,
         sql_column(s, d, row, x->table->key[i]);
         text_add(&s->sql, ", ");
     }
-    text_add(&s->sql, "row_number() OVER (");
+    sql_builtin(s, d, "row_number() OVER (");
     sql_newest_first(&w, row, x);
-    text_add(&s->sql, ") AS lapse_n, count(*) OVER () AS lapse_of");
+    text_add(&s->sql, ") AS lapse_n, ");
+    sql_builtin(s, d, "count(*) OVER () AS lapse_of");
     sql_from(&w, x->table, row);
     text_add(&s->sql, " WHERE ");
     sql_expression(&w, row, x->kids[0]);
@@ -182,7 +184,8 @@ void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p
     const char *alias = of->kind == WAIT_WITH ? THIS : sql_alias(&w, row);
     sql_sets(&w, &one);
     key_columns(&w, alias, t, "\nSELECT ");
-    text_add(&s->sql, t->n_key ? ", count(*) OVER ()" : "\nSELECT count(*) OVER ()");
+    text_add(&s->sql, t->n_key ? ", " : "\nSELECT ");
+    sql_builtin(s, d, "count(*) OVER ()");
     sql_from(&w, t, alias);
     text_add(&s->sql, " WHERE ");
     waited_for(&w, alias, key, of);

@@ -7,20 +7,19 @@
 
 /* One end of a stretch: the sign between what a row has and the cursor's values, and of all but the last. */
 struct side {
-    const char *sign, *strict;
+    enum compare sign, strict;
 };
-static const struct side beyond = {" > ", " > "}, up_to = {" <= ", " < "};
+static const struct side beyond = {CMP_GT, CMP_GT}, up_to = {CMP_LE, CMP_LT};
 
 /* a > x OR (a = x AND (b > y OR …)), from column i on. */
 static void side_from(struct stmt *s, const struct dialect *d, const struct plan *p, const struct side *side,
                       const struct cursor *c, size_t i)
 {
     bool last = i + 1 == p->n_order;
-    const char *signs[] = {last ? side->sign : side->strict, " = "};
+    const enum compare signs[] = {last ? side->sign : side->strict, CMP_EQ};
     for (size_t k = 0; k < (last ? 1 : 2); k++) {
         sql_add(s, k ? " OR (" : last ? "" : "(");
-        sql_column(s, d, THIS, p->order[i]);
-        sql_add(s, signs[k]);
+        sql_compared(s, d, THIS, p->order[i], signs[k]);
         sql_bind(s, d, c->values[i], p->order[i]->sql_type);
     }
     if (last)
@@ -30,22 +29,36 @@ static void side_from(struct stmt *s, const struct dialect *d, const struct plan
     sql_add(s, "))");
 }
 
+/* Columns that no one operator compares as a row: their index serves what is said of the first. */
+static void and_first(struct stmt *s, const struct dialect *d, const struct plan *p, const struct side *side,
+                      const struct cursor *c, size_t first)
+{
+    if (d->rows_spelt_out)
+        return;
+    sql_add(s, " AND ");
+    sql_compared(s, d, THIS, p->order[first], side->strict == CMP_GT ? CMP_GE : CMP_LE);
+    sql_bind(s, d, c->values[first], p->order[first]->sql_type);
+}
+
 /* From column `first` of the order on. */
 static void and_side(struct stmt *s, const struct dialect *d, const struct plan *p, const struct side *side,
                      const struct cursor *c, size_t first)
 {
-    bool row = p->n_order > first + 1;
+    size_t n = p->n_order - first;
+    bool row = n > 1;
+    const char *operators = NULL;
     if (!c || !c->set)
         return;
-    if (d->rows_spelt_out) {
+    if (d->rows_spelt_out || !sql_operators_of_row(d, p->order + first, p->order + first, n, &operators)) {
+        and_first(s, d, p, side, c, first);
         sql_add(s, " AND ");
         side_from(s, d, p, side, c, first);
         return;
     }
     sql_add(s, row ? " AND (" : " AND ");
-    sql_columns(s, d, THIS, p->order + first, p->n_order - first);
+    sql_operands(s, d, operators, THIS, p->order + first, n);
     sql_add(s, row ? ")" : "");
-    sql_add(s, side->sign);
+    sql_operator(s, operators, side->sign == CMP_GT ? ">" : "<=");
     sql_add(s, row ? "(" : "");
     for (size_t i = first; i < p->n_order; i++) {
         sql_add(s, i > first ? ", " : "");
@@ -61,8 +74,7 @@ static void within(struct stmt *s, const struct dialect *d, const struct plan *p
         return;
     if (in->first) {
         sql_add(s, " AND ");
-        sql_column(s, d, THIS, p->order[0]);
-        sql_add(s, " = ");
+        sql_compared(s, d, THIS, p->order[0], CMP_EQ);
         sql_bind(s, d, *in->first, p->order[0]->sql_type);
     }
     bool same = in->first && in->after && in->after->set && value_same(in->first, &in->after->values[0]);
@@ -178,7 +190,8 @@ void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
 static void count_of(struct stmt *s, const struct dialect *d, const struct table *t)
 {
     stmt_clear(s);
-    sql_add(s, "SELECT count(*)");
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*)");
     sql_from_table(s, d, t, THIS);
     sql_add(s, " WHERE ");
 }

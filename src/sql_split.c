@@ -30,7 +30,8 @@ void sql_path_count(struct stmt *s, const struct dialect *d, const struct plan *
 {
     char first[ALIAS_SIZE];
     struct writer w = sql_writer(s, d, p);
-    sql_add(s, "SELECT count(*) FROM (SELECT 1");
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*) FROM (SELECT 1");
     from_path(&w, path);
     sql_add(s, " WHERE ");
     sql_refers_to(s, d, step(first, 1), &path->nodes[1]->join, path->nodes[0], path->nodes[0]->set);
@@ -157,7 +158,8 @@ void sql_ahead_left(struct stmt *s, const struct dialect *d, const struct plan *
 {
     const struct node found = with_set(n, keys);
     struct writer w = sql_writer(s, d, p);
-    sql_add(s, "SELECT count(*)");
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*)");
     sql_from_table(s, d, n->table, THIS);
     sql_add(s, " WHERE ");
     sql_in_own_set(s, d, THIS, &found);

@@ -5,9 +5,10 @@
  * with its schema, {name} {count} {time} {text} types, {clock} the database's clock, {us until} a time as
  * microseconds, {1} the first argument, bound, {later 1} the clock and so many microseconds, {until 1} a
  * bound that an index serves and behind which no time up to those microseconds stands, {same …} columns that
- * are the same in all rows asked for, named in an ORDER BY where that helps. Rows are replaced by
- * DELETE and INSERT, which every engine has; where two do that at once, one of them finds the other's row and
- * begins again. */
+ * are the same in all rows asked for, named in an ORDER BY where that helps; {=} {<} … an operator and {.}
+ * what stands before a function, of the engine itself whatever else is on the search path (see sql.h). Rows
+ * are replaced by DELETE and INSERT, which every engine has; where two do that at once, one of them finds the
+ * other's row and begins again. */
 #include "sqlown_parts.h"
 
 #include <stdio.h>
@@ -150,6 +151,15 @@ static void add_later(struct stmt *st, const struct dialect *d, const struct own
     text_add(&st->sql, d->own.later[1]);
 }
 
+/* Between blanks that stand there already. */
+static void add_operator(struct stmt *st, const struct dialect *d, const char *sign)
+{
+    if (d->catalog)
+        text_addf(&st->sql, "OPERATOR(%s.%s)", d->catalog, sign);
+    else
+        text_add(&st->sql, sign);
+}
+
 static void add_word(struct stmt *st, const struct sql_store *s, const char *word, const struct own_arg *args)
 {
     const struct dialect *d = s->engine->dialect;
@@ -187,6 +197,10 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
         text_addf(&st->sql, " DEFAULT (%s)", d->own.clock);
     else if (strcmp(word, "lock") == 0)
         d->lock(st, "own", LOCK_SKIP);
+    else if (word[0] && strchr("=<>+", word[0]))
+        add_operator(st, d, word);
+    else if (strcmp(word, ".") == 0)
+        sql_builtin(st, d, "");
     else if (word[0] >= '1' && word[0] <= '9')
         bind_arg(st, d, &args[strtol(word, NULL, 10) - 1]);
     else if (strcmp(word, "schema") == 0)
@@ -310,7 +324,7 @@ static int fuse_read(struct store *store, const char *policy, struct fuse_row *r
     const struct own_arg args[] = {{ARG_NAME, .name = policy}};
     if (own_look_up(sqlstore_of(store),
                     "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at} "
-                    "FROM {lapse_fuse} AS own WHERE policy = {1}",
+                    "FROM {lapse_fuse} AS own WHERE policy {=} {1}",
                     args, &found, e) < 0)
         return err_wrap(e, "reading the fuse");
     *ret = (struct fuse_row){.there = found.n_rows > 0};
@@ -334,11 +348,11 @@ static int fuse_trip(struct store *store, const char *policy, const char *hash, 
                                    {ARG_COUNT, .number = rows},
                                    {ARG_COUNT, .number = most}};
     struct own_change changes[] = {
-        {"DELETE FROM {lapse_fuse} WHERE policy = {1} AND (policy_hash <> {2} OR acked_at IS NOT NULL)",
+        {"DELETE FROM {lapse_fuse} WHERE policy {=} {1} AND (policy_hash {<>} {2} OR acked_at IS NOT NULL)",
          args},
         {"INSERT INTO {lapse_fuse} (policy, policy_hash, due_rows, most_rows, tripped_at) "
          "SELECT {1}, {2}, {3}, {4}, {clock}{none} "
-         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_fuse} WHERE policy = {1})",
+         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_fuse} WHERE policy {=} {1})",
          args},
     };
     return own_change(sqlstore_of(store), changes, COUNT_OF(changes), e) < 0 ? err_wrap(e, "storing the fuse")
@@ -349,7 +363,7 @@ static int fuse_ack(struct store *store, const char *policy, const char *hash, s
 {
     const struct own_arg args[] = {{ARG_NAME, .name = policy}, {ARG_NAME, .name = hash}};
     struct own_change changes[] = {
-        {"UPDATE {lapse_fuse} SET policy_hash = {2}, acked_at = {clock} WHERE policy = {1}", args}};
+        {"UPDATE {lapse_fuse} SET policy_hash = {2}, acked_at = {clock} WHERE policy {=} {1}", args}};
     return own_change(sqlstore_of(store), changes, 1, e) < 0 ? err_wrap(e, "resetting the fuse") : 0;
 }
 
@@ -362,7 +376,8 @@ static int fuse_use(struct store *store, const char *policy, const struct fuse_r
     if (!now.acked || now.acked_at != acked->acked_at)
         return 0;
     struct own_change changes[] = {
-        {"DELETE FROM {lapse_fuse} WHERE policy = {1} AND policy_hash = {2} AND acked_at IS NOT NULL", args}};
+        {"DELETE FROM {lapse_fuse} WHERE policy {=} {1} AND policy_hash {=} {2} AND acked_at IS NOT NULL",
+         args}};
     return own_change(sqlstore_of(store), changes, 1, e);
 }
 
@@ -391,7 +406,7 @@ static int brakes(struct store *store, struct brakes *ret, struct err *e)
     return 0;
 }
 
-#define CLEAR_EXPIRED "{delete lapse_pause} WHERE {us until} <= {clock_us}"
+#define CLEAR_EXPIRED "{delete lapse_pause} WHERE {us until} {<=} {clock_us}"
 
 /* A time beyond what the tables hold. */
 static int too_late(const struct dialect *d, struct err *e)
@@ -410,7 +425,7 @@ static int brake(struct store *store, const char *name, const instant *until, st
                                    {ARG_TIME, .number = until ? *until : 0, .null = !until}};
     struct own_change changes[] = {
         {CLEAR_EXPIRED, NULL},
-        {"DELETE FROM {lapse_pause} WHERE name = {1}", args},
+        {"DELETE FROM {lapse_pause} WHERE name {=} {1}", args},
         {"INSERT INTO {lapse_pause} (name, until, paused_at) VALUES ({1}, {2}, {clock})", args},
     };
     return own_change(sqlstore_of(store), changes, COUNT_OF(changes), e) < 0
@@ -423,7 +438,7 @@ static int release(struct store *store, const char *name, bool *ret_was_there, s
     const struct own_arg args[] = {{ARG_NAME, .name = name}};
     struct own_change changes[] = {
         {CLEAR_EXPIRED, NULL},
-        {"DELETE FROM {lapse_pause} WHERE name = {1}", args},
+        {"DELETE FROM {lapse_pause} WHERE name {=} {1}", args},
     };
     if (own_change(sqlstore_of(store), changes, COUNT_OF(changes), e) < 0)
         return err_wrap(e, "releasing the brake");
@@ -445,7 +460,7 @@ static void copy_lease(const struct value *row, struct lease_row *ret)
     ret->until = own_number(&row[2]);
 }
 
-#define READ_LEASE "SELECT token, owner, {us expires_at} FROM {lapse_lease} AS own WHERE scheduler = {1}"
+#define READ_LEASE "SELECT token, owner, {us expires_at} FROM {lapse_lease} AS own WHERE scheduler {=} {1}"
 
 /* The condition stands in the UPDATE itself, where it is judged with the row locked: of many that try at
  * once, one passes. A row once there stays, so that its token goes on from where it was. */
@@ -454,11 +469,11 @@ static int lease_try(struct sql_store *s, const struct own_arg *args, struct lea
     AUTO(rows_release) struct rows found = {0};
     struct own_change changes[] = {
         {"INSERT INTO {lapse_lease} (scheduler, token) SELECT {1}, 0{none} "
-         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_lease} WHERE scheduler = {1})",
+         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_lease} WHERE scheduler {=} {1})",
          args},
-        {"UPDATE {lapse_lease} AS own SET token = token + 1, owner = {2}, acquired_at = {clock}, "
-         "expires_at = {later 3} WHERE scheduler = {1} "
-         "AND (owner IS NULL OR owner = {2} OR {us expires_at} <= {clock_us})",
+        {"UPDATE {lapse_lease} AS own SET token = token {+} 1, owner = {2}, acquired_at = {clock}, "
+         "expires_at = {later 3} WHERE scheduler {=} {1} "
+         "AND (owner IS NULL OR owner {=} {2} OR {us expires_at} {<=} {clock_us})",
          args},
         {READ_LEASE, args, &found},
     };
@@ -503,7 +518,7 @@ static int lease_fence(struct store *store, const char *scheduler, const char *o
                                    {ARG_COUNT, .number = token},
                                    {ARG_COUNT, .number = us}};
     struct own_change c = {"UPDATE {lapse_lease} SET expires_at = {later 4} "
-                           "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
+                           "WHERE scheduler {=} {1} AND token {=} {3} AND owner {=} {2}",
                            args};
     int r = s->writing ? change_one(s, &c, e) : own_change(s, &c, 1, e);
     if (r < 0)
@@ -537,7 +552,7 @@ static int lease_drop(struct store *store, const char *scheduler, const char *ow
     const struct own_arg args[] = {
         {ARG_NAME, .name = scheduler}, {ARG_NAME, .name = owner}, {ARG_COUNT, .number = token}};
     struct own_change c = {"UPDATE {lapse_lease} SET owner = NULL, expires_at = NULL "
-                           "WHERE scheduler = {1} AND token = {3} AND owner = {2}",
+                           "WHERE scheduler {=} {1} AND token {=} {3} AND owner {=} {2}",
                            args};
     return own_change(sqlstore_of(store), &c, 1, e) < 0
                ? err_wrap(e, "handing over the lease of '%s'", scheduler)

@@ -39,12 +39,13 @@ static struct own_arg count(int64_t number)
 
 #define COLUMNS_WITH(instance)                                                                               \
     "own.id, own.space, " instance ", own.reason, {us scheduled_at}, {us purge_at}, {us retry_at}, "         \
-    "{us parked_at}, own.attempts, own.error, CASE WHEN own.purge_at IS NULL THEN 0 ELSE 1 END + "           \
-    "CASE WHEN own.retry_at IS NULL THEN 0 ELSE 2 END + CASE WHEN own.parked_at IS NULL THEN 0 ELSE 4 END"
+    "{us parked_at}, own.attempts, own.error, CASE WHEN own.purge_at IS NULL THEN 0 ELSE 1 END {+} "         \
+    "CASE WHEN own.retry_at IS NULL THEN 0 ELSE 2 END {+} CASE WHEN own.parked_at IS NULL THEN 0 ELSE 4 END"
 #define COLUMNS COLUMNS_WITH("own.instance")
 /* Any number of ids may be a megabyte long: those are read one by one, as many as a batch can hold. */
 #define COLUMNS_BUT_LONG                                                                                     \
-    COLUMNS_WITH("CASE WHEN length(own.instance) <= 8000 THEN own.instance END") ", length(own.instance)"
+    COLUMNS_WITH("CASE WHEN {.}length(own.instance) {<=} 8000 THEN own.instance END")                        \
+    ", {.}length(own.instance)"
 
 /* The value's own text. NULL: it is. *odd: it is no text, or holds a zero byte. */
 static const char *name_of(struct arena *a, const struct value *v, bool *odd)
@@ -126,7 +127,7 @@ static int of_instance(struct store *store, const char *space, const char *insta
     const struct own_arg args[] = {name(space), name(instance)};
     return read_rows(store,
                      "SELECT " COLUMNS " FROM {lapse_purge} AS own "
-                     "WHERE own.space = {1} AND own.instance = {2} ORDER BY own.scheduled_at, own.id",
+                     "WHERE own.space {=} {1} AND own.instance {=} {2} ORDER BY own.scheduled_at, own.id",
                      args, ret, e);
 }
 
@@ -134,7 +135,7 @@ static int list(struct store *store, const char *space, int64_t most, struct pur
 {
     const struct own_arg args[] = {count(most), name(space)};
     return read_rows(store,
-                     space ? "SELECT " COLUMNS " FROM {lapse_purge} AS own WHERE own.space = {2} "
+                     space ? "SELECT " COLUMNS " FROM {lapse_purge} AS own WHERE own.space {=} {2} "
                              "ORDER BY own.id LIMIT {1}"
                            : "SELECT " COLUMNS " FROM {lapse_purge} AS own ORDER BY own.id LIMIT {1}",
                      args, ret, e);
@@ -145,8 +146,8 @@ static int pending(struct store *store, const char *space, int64_t most, int64_t
     AUTO(rows_release) struct rows found = {0};
     const struct own_arg args[] = {name(space), count(most)};
     if (own_look_up(of(store),
-                    "SELECT count(*) FROM (SELECT 1 FROM {lapse_purge} AS own "
-                    "WHERE own.space = {1} LIMIT {2}) AS counted",
+                    "SELECT {.}count(*) FROM (SELECT 1 FROM {lapse_purge} AS own "
+                    "WHERE own.space {=} {1} LIMIT {2}) AS counted",
                     args, &found, e) < 0)
         return err_wrap(e, "counting lapse_purge");
     *ret = own_number(rows_at(&found, 0));
@@ -159,9 +160,10 @@ static int pending(struct store *store, const char *space, int64_t most, int64_t
 /* Rows that wait for the delay of their reason. An index goes through them in this order, and each LIMIT 1 is
  * one look into it; `IS NULL` alone would not tell every engine that the order is the index's, but to some a
  * column that is NULL throughout is one to sort by. */
-#define BY_DELAY       "own.space = {1} AND own.parked_at IS NULL AND own.retry_at IS NULL AND own.purge_at IS NULL"
+#define BY_DELAY                                                                                             \
+    "own.space {=} {1} AND own.parked_at IS NULL AND own.retry_at IS NULL AND own.purge_at IS NULL"
 #define IN_ORDER       "ORDER BY {same own.space, own.parked_at, own.retry_at, own.purge_at, }"
-#define USABLE(column) "own." column " > {until 2} AND own." column " < {until 3}"
+#define USABLE(column) "own." column " {>} {until 2} AND own." column " {<} {until 3}"
 
 /* The reasons, each found by looking behind the one before it, and the earliest row of each. */
 #define REASONS(behind)                                                                                      \
@@ -169,38 +171,38 @@ static int pending(struct store *store, const char *space, int64_t most, int64_t
     "WHERE " BY_DELAY " AND own.reason " behind " {4} " IN_ORDER                                             \
     "own.reason LIMIT 1) AS lapse_first UNION ALL "                                                          \
     "SELECT (SELECT own.reason FROM {lapse_purge} AS own WHERE " BY_DELAY                                    \
-    " AND own.reason > lapse_reason.reason " IN_ORDER                                                        \
+    " AND own.reason {>} lapse_reason.reason " IN_ORDER                                                      \
     "own.reason LIMIT 1) FROM lapse_reason WHERE lapse_reason.reason IS NOT NULL) "                          \
     "SELECT lapse_reason.reason, (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY        \
-    " AND own.reason = lapse_reason.reason AND " USABLE(                                                     \
+    " AND own.reason {=} lapse_reason.reason AND " USABLE(                                                   \
         "scheduled_at") " " IN_ORDER "{same own.reason, }own.scheduled_at LIMIT 1) FROM lapse_reason WHERE " \
                         "lapse_reason.reason IS NOT NULL LIMIT {5}"
 
 /* The same one by one, where an index cannot look for what another row says. */
-#define NEXT_REASON "SELECT min(own.reason) FROM {lapse_purge} AS own WHERE " BY_DELAY " AND own.reason "
-#define NEXT_SPACE  "SELECT min(own.space) FROM {lapse_purge} AS own"
+#define NEXT_REASON "SELECT {.}min(own.reason) FROM {lapse_purge} AS own WHERE " BY_DELAY " AND own.reason "
+#define NEXT_SPACE  "SELECT {.}min(own.space) FROM {lapse_purge} AS own"
 /* The earliest, as an engine finds it in the index whatever it thinks of the rows before it. */
 #define EARLIEST(column, condition)                                                                          \
-    "(SELECT {us " column "} FROM (SELECT min(own." column ") AS " column                                    \
+    "(SELECT {us " column "} FROM (SELECT {.}min(own." column ") AS " column                                 \
     " FROM {lapse_purge} AS own WHERE " condition " AND " USABLE(column) ") AS own)"
 static const char first_of_reason[] =
-    "SELECT {4}, " EARLIEST("scheduled_at", BY_DELAY " AND own.reason = {4}");
+    "SELECT {4}, " EARLIEST("scheduled_at", BY_DELAY " AND own.reason {=} {4}");
 static const char without_reason_apart[] =
     "SELECT " EARLIEST("scheduled_at", BY_DELAY " AND own.reason IS NULL") ", " EARLIEST(
-        "purge_at", "own.space = {1} AND own.parked_at IS NULL AND own.retry_at IS "
-                    "NULL") ", " EARLIEST("retry_at", "own.space = {1} AND "
+        "purge_at", "own.space {=} {1} AND own.parked_at IS NULL AND own.retry_at IS "
+                    "NULL") ", " EARLIEST("retry_at", "own.space {=} {1} AND "
                                                       "own.parked_at IS NULL");
 
 static const char without_reason[] =
     "SELECT (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY
     " AND own.reason IS NULL AND " USABLE(
         "scheduled_at") " " IN_ORDER "{same own.reason, }own.scheduled_at LIMIT 1), "
-                        "(SELECT {us purge_at} FROM {lapse_purge} AS own WHERE own.space = {1} AND "
+                        "(SELECT {us purge_at} FROM {lapse_purge} AS own WHERE own.space {=} {1} AND "
                         "own.parked_at IS NULL "
                         "AND own.retry_at IS NULL AND " USABLE(
                             "purge_at") " ORDER BY {same own.space, own.parked_at, own.retry_at, "
                                         "}own.purge_at LIMIT 1), "
-                                        "(SELECT {us retry_at} FROM {lapse_purge} AS own WHERE own.space = "
+                                        "(SELECT {us retry_at} FROM {lapse_purge} AS own WHERE own.space {=} "
                                         "{1} AND own.parked_at IS NULL "
                                         "AND " USABLE("retry_at") " ORDER BY {same own.space, own.parked_at, "
                                                                   "}own.retry_at LIMIT 1)";
@@ -244,11 +246,11 @@ static int walk(struct sql_store *s, const char *const sql[3], const struct own_
 static int read_reasons(struct sql_store *s, const struct own_arg *args, bool behind, struct rows *ret,
                         struct err *e)
 {
-    const char *const steps[] = {behind ? NEXT_REASON "> {4}" : NEXT_REASON ">= {4}", NEXT_REASON "> {4}",
-                                 first_of_reason};
+    const char *const steps[] = {behind ? NEXT_REASON "{>} {4}" : NEXT_REASON "{>=} {4}",
+                                 NEXT_REASON "{>} {4}", first_of_reason};
     if (s->engine->dialect->own.looks_apart)
         return walk(s, steps, args, REASONS_MOST, ret, e);
-    return own_ask(s, behind ? REASONS(">") : REASONS(">="), args, ret, e);
+    return own_ask(s, behind ? REASONS("{>}") : REASONS("{>=}"), args, ret, e);
 }
 
 static int read_groups(struct sql_store *s, const char *space, const char *after, struct purge_groups *ret,
@@ -285,14 +287,14 @@ static int groups(struct store *store, const char *space, const char *after, str
 
 static int read_spaces(struct sql_store *s, struct rows *ret, struct err *e)
 {
-    const char *const steps[] = {NEXT_SPACE, NEXT_SPACE " WHERE own.space > {4}", "SELECT {4}"};
+    const char *const steps[] = {NEXT_SPACE, NEXT_SPACE " WHERE own.space {>} {4}", "SELECT {4}"};
     const struct own_arg args[5] = {count(SPACES_MOST)};
     if (s->engine->dialect->own.looks_apart)
         return walk(s, steps, args, SPACES_MOST, ret, e);
     return own_ask(s,
                    "WITH RECURSIVE lapse_space(space) AS (SELECT * FROM (SELECT own.space FROM {lapse_purge} "
                    "AS own ORDER BY own.space LIMIT 1) AS lapse_first UNION ALL "
-                   "SELECT (SELECT own.space FROM {lapse_purge} AS own WHERE own.space > lapse_space.space "
+                   "SELECT (SELECT own.space FROM {lapse_purge} AS own WHERE own.space {>} lapse_space.space "
                    "ORDER BY own.space LIMIT 1) FROM lapse_space WHERE lapse_space.space IS NOT NULL) "
                    "SELECT space FROM lapse_space WHERE space IS NOT NULL LIMIT {1}",
                    args, ret, e);
@@ -351,7 +353,7 @@ static int cancel(struct store *store, const char *space, const char *instance, 
                   struct err *e)
 {
     const struct own_arg args[] = {name(space), name(instance)};
-    struct own_change c = {"DELETE FROM {lapse_purge} WHERE space = {1} AND instance = {2}", args};
+    struct own_change c = {"DELETE FROM {lapse_purge} WHERE space {=} {1} AND instance {=} {2}", args};
     if (own_change(of(store), &c, 1, e) < 0)
         return err_wrap(e, "cancelling the purge");
     *ret_rows = c.affected;
@@ -464,7 +466,8 @@ static void add_id_of(struct stmt *st, const struct sql_store *s, int set)
 {
     const struct dialect *d = s->engine->dialect;
     if (s->engine->each) {
-        text_add(&st->sql, "own.id = ");
+        text_add(&st->sql, "own.id");
+        sql_sign(st, d, "=");
         d->of_row(st, set, 0);
     } else if (d->in_set_by_index) {
         d->in_set_by_index(st, "own", &id_column, set, 0, &id_column);
@@ -486,9 +489,9 @@ static int begin(struct store *store, const struct purge_space *space, struct er
 
 #define PICK(condition, order)                                                                               \
     "SELECT " COLUMNS_BUT_LONG                                                                               \
-    " FROM {lapse_purge} AS own WHERE own.space = {1} AND own.parked_at IS NULL AND " condition              \
+    " FROM {lapse_purge} AS own WHERE own.space {=} {1} AND own.parked_at IS NULL AND " condition            \
     " ORDER BY " order " LIMIT {3}{lock}"
-#define UP_TO(column) "own." column " > {until 5} AND own." column " <= {until 2}{exactly 2 " column "}"
+#define UP_TO(column) "own." column " {>} {until 5} AND own." column " {<=} {until 2}{exactly 2 " column "}"
 
 #define IN_ORDER_OF_TIME                                                                                     \
     "{same own.space, own.parked_at, own.retry_at, own.purge_at, own.reason, }own.scheduled_at"
@@ -504,7 +507,7 @@ static const char *picking(const struct purge_group *g)
     case PURGE_BY_REASON:
         break;
     }
-    return g->reason ? PICK("own.retry_at IS NULL AND own.purge_at IS NULL AND own.reason = {4} AND " UP_TO(
+    return g->reason ? PICK("own.retry_at IS NULL AND own.purge_at IS NULL AND own.reason {=} {4} AND " UP_TO(
                                 "scheduled_at"),
                             IN_ORDER_OF_TIME)
                      : PICK("own.retry_at IS NULL AND own.purge_at IS NULL AND own.reason IS NULL AND " UP_TO(
@@ -519,7 +522,7 @@ static int read_long(struct sql_store *s, struct rows *found, size_t row, struct
     const struct own_arg args[] = {count(own_number(&cells[0]))};
     if (cells[2].kind != VALUE_NULL)
         return 0;
-    if (own_ask(s, "SELECT own.instance FROM {lapse_purge} AS own WHERE own.id = {1}", args, &one, e) < 0)
+    if (own_ask(s, "SELECT own.instance FROM {lapse_purge} AS own WHERE own.id {=} {1}", args, &one, e) < 0)
         return -1;
     if (one.n_rows)
         cells[2] = copy_of(found->arena, rows_at(&one, 0));
@@ -682,7 +685,7 @@ static void add_instances(struct sets *sets, struct purge_rows *rows)
 static void write_others(struct stmt *st, const struct sql_store *s, const char *space, size_t most)
 {
     static const char sql[] =
-        "SELECT " COLUMNS " FROM {lapse_purge} AS own WHERE COALESCE(own.space, '') = {1} AND ";
+        "SELECT " COLUMNS " FROM {lapse_purge} AS own WHERE COALESCE(own.space, '') {=} {1} AND ";
     const struct dialect *d = s->engine->dialect;
     const struct own_arg args[] = {name(space)};
     const struct column *const columns[] = {&instance_column, &id_column};
@@ -690,9 +693,11 @@ static void write_others(struct stmt *st, const struct sql_store *s, const char 
         d->each_row(st, 0, columns, COUNT_OF(columns));
     own_add(st, s, sql, strlen(sql), args);
     if (d->of_row) {
-        text_add(&st->sql, "own.instance = ");
+        text_add(&st->sql, "own.instance");
+        sql_sign(st, d, "=");
         d->of_row(st, 0, 0);
-        text_add(&st->sql, " AND own.id <> ");
+        text_add(&st->sql, " AND own.id");
+        sql_sign(st, d, "<>");
         d->of_row(st, 0, 1);
     } else {
         add_in_set(st, s, &instance_column, 0, 0);
@@ -1012,8 +1017,8 @@ static int park(struct sql_store *s, const struct purge_case *c, struct err *e)
 {
     const struct own_arg args[] = {count(c->decides->id), name(c->why)};
     return own_run(s,
-                   "UPDATE {lapse_purge} SET attempts = attempts + 1, parked_at = {clock}, error = {2} "
-                   "WHERE id = {1}",
+                   "UPDATE {lapse_purge} SET attempts = attempts {+} 1, parked_at = {clock}, error = {2} "
+                   "WHERE id {=} {1}",
                    args, NULL, e);
 }
 
@@ -1021,7 +1026,7 @@ static int park(struct sql_store *s, const struct purge_case *c, struct err *e)
 static int forget_retry(struct sql_store *s, const struct purge_case *c, struct err *e)
 {
     const struct own_arg args[] = {count(c->decides->id)};
-    return own_run(s, "UPDATE {lapse_purge} SET retry_at = NULL WHERE id = {1}", args, NULL, e);
+    return own_run(s, "UPDATE {lapse_purge} SET retry_at = NULL WHERE id {=} {1}", args, NULL, e);
 }
 
 static bool retry_is_over(const struct purge_case *c, instant now)
@@ -1063,11 +1068,11 @@ static int failed(struct store *store, const struct purge_row *r, int64_t attemp
                                    name(why),    count(r->scheduled.at), count(retry_us)};
     struct own_change c = {
         retry_us < 0 ? "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, retry_at = NULL, "
-                       "parked_at = {clock} WHERE own.id = {1} AND own.space = {2} "
-                       "AND COALESCE({us scheduled_at}, 0) = {5}"
+                       "parked_at = {clock} WHERE own.id {=} {1} AND own.space {=} {2} "
+                       "AND COALESCE({us scheduled_at}, 0) {=} {5}"
                      : "UPDATE {lapse_purge} AS own SET attempts = {3}, error = {4}, "
-                       "retry_at = {later 6} WHERE own.id = {1} AND own.space = {2} "
-                       "AND COALESCE({us scheduled_at}, 0) = {5}",
+                       "retry_at = {later 6} WHERE own.id {=} {1} AND own.space {=} {2} "
+                       "AND COALESCE({us scheduled_at}, 0) {=} {5}",
         args};
     return own_change(of(store), &c, 1, e) < 0 ? err_wrap(e, "noting a failed purge") : 0;
 }

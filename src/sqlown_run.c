@@ -40,12 +40,12 @@ int sqlown_run_put(struct store *store, const struct run_row *row, struct err *e
     };
     struct own_change changes[] = {
         {"UPDATE {lapse_run} SET ended_at = {6}, outcome = {7}, rows_gone = {8}, skipped = {9}, "
-         "unknown = {10}, batches = {11}, errors = {12}, error = {13}, counts = {14} WHERE id = {1}",
+         "unknown = {10}, batches = {11}, errors = {12}, error = {13}, counts = {14} WHERE id {=} {1}",
          args},
         {"INSERT INTO {lapse_run} (id, scheduler, source, owner, started_at, ended_at, outcome, rows_gone, "
          "skipped, unknown, batches, errors, error, counts) "
          "SELECT {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}{none} "
-         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_run} WHERE id = {1})",
+         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_run} WHERE id {=} {1})",
          args},
     };
     return own_change((struct sql_store *)store, changes, COUNT_OF(changes), e) < 0
@@ -89,7 +89,7 @@ int sqlown_runs(struct store *store, const char *scheduler, int64_t most, struct
 {
     AUTO(rows_release) struct rows found = {0};
     const struct own_arg args[] = {count(most), name(scheduler)};
-    const char *sql = scheduler ? "SELECT " COLUMNS " FROM {lapse_run} AS own WHERE own.scheduler = {2} "
+    const char *sql = scheduler ? "SELECT " COLUMNS " FROM {lapse_run} AS own WHERE own.scheduler {=} {2} "
                                   "ORDER BY own.scheduler DESC, own.started_at DESC, own.id DESC LIMIT {1}"
                                 : "SELECT " COLUMNS " FROM {lapse_run} AS own "
                                   "ORDER BY own.started_at DESC, own.id DESC LIMIT {1}";
@@ -116,12 +116,12 @@ int sqlown_last_runs(struct store *store, bool daemon, struct run_rows *ret, str
     AUTO(rows_release) struct rows found = {0};
     const char *sql =
         daemon ? "SELECT " COLUMNS " FROM {lapse_run} AS own JOIN (SELECT scheduler AS whose, "
-                 "max(started_at) AS last FROM {lapse_run} WHERE source = 'daemon' GROUP BY scheduler) "
-                 "AS newest ON own.scheduler = newest.whose AND own.started_at = newest.last "
-                 "WHERE own.source = 'daemon' ORDER BY own.scheduler, own.id"
+                 "{.}max(started_at) AS last FROM {lapse_run} WHERE source {=} 'daemon' GROUP BY scheduler) "
+                 "AS newest ON own.scheduler {=} newest.whose AND own.started_at {=} newest.last "
+                 "WHERE own.source {=} 'daemon' ORDER BY own.scheduler, own.id"
                : "SELECT " COLUMNS " FROM {lapse_run} AS own JOIN (SELECT scheduler AS whose, "
-                 "max(started_at) AS last FROM {lapse_run} GROUP BY scheduler) "
-                 "AS newest ON own.scheduler = newest.whose AND own.started_at = newest.last "
+                 "{.}max(started_at) AS last FROM {lapse_run} GROUP BY scheduler) "
+                 "AS newest ON own.scheduler {=} newest.whose AND own.started_at {=} newest.last "
                  "ORDER BY own.scheduler, own.id";
     if (own_look_up((struct sql_store *)store, sql, NULL, &found, e) < 0)
         return err_wrap(e, "reading lapse_run");
@@ -143,9 +143,9 @@ static int read_errors(struct store *store, struct run_totals *all, struct err *
     AUTO(rows_release) struct rows found = {0};
     if (own_look_up((struct sql_store *)store,
                     "SELECT own.scheduler, own.error, {us started_at} FROM {lapse_run} AS own JOIN "
-                    "(SELECT scheduler AS whose, max(started_at) AS last FROM {lapse_run} "
+                    "(SELECT scheduler AS whose, {.}max(started_at) AS last FROM {lapse_run} "
                     "WHERE error IS NOT NULL GROUP BY scheduler) AS newest "
-                    "ON own.scheduler = newest.whose AND own.started_at = newest.last "
+                    "ON own.scheduler {=} newest.whose AND own.started_at {=} newest.last "
                     "WHERE own.error IS NOT NULL ORDER BY own.scheduler, own.id",
                     NULL, &found, e) < 0)
         return -1;
@@ -164,8 +164,9 @@ int sqlown_run_totals(struct store *store, struct run_totals *ret, struct err *e
 {
     AUTO(rows_release) struct rows found = {0};
     if (own_look_up((struct sql_store *)store,
-                    "SELECT scheduler, count(*), sum(rows_gone), sum(skipped), sum(unknown), sum(errors), "
-                    "min({us started_at}) FROM {lapse_run} AS own GROUP BY scheduler ORDER BY scheduler",
+                    "SELECT scheduler, {.}count(*), {.}sum(rows_gone), {.}sum(skipped), {.}sum(unknown), "
+                    "{.}sum(errors), "
+                    "{.}min({us started_at}) FROM {lapse_run} AS own GROUP BY scheduler ORDER BY scheduler",
                     NULL, &found, e) < 0)
         return err_wrap(e, "reading lapse_run");
     AUTO(run_totals_release) struct run_totals all = {.arena = arena_new(), .n = found.n_rows};

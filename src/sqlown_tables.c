@@ -209,7 +209,7 @@ static int no_version(const struct sql_store *s, const struct table *t, bool ins
 static int read_version(struct sql_store *s, const struct table *t, bool installs, int *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    if (own_look_up(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
+    if (own_look_up(s, "SELECT {.}max(version) FROM {lapse_version}", NULL, &found, e) < 0)
         return err_wrap(e, "reading %s", t->print);
     const struct value *v = rows_at(&found, 0);
     *ret = 0;
@@ -359,7 +359,7 @@ static int upgrade_in(struct sql_store *s, const struct own_step *list, size_t n
     if (lock && own_run(s, lock, NULL, NULL, e) < 0)
         return -1;
     if (make_schema(s, e) < 0 || own_run(s, version_table, NULL, NULL, e) < 0 ||
-        own_ask(s, "SELECT max(version) FROM {lapse_version}", NULL, &found, e) < 0)
+        own_ask(s, "SELECT {.}max(version) FROM {lapse_version}", NULL, &found, e) < 0)
         return -1;
     int64_t from = own_number(rows_at(&found, 0));
     for (size_t i = 0; i < n; i++)

@@ -110,8 +110,10 @@ static void bind(struct stmt *st, const struct dialect *d, const struct column *
 
 static void add_is(struct stmt *st, const struct dialect *d, const struct column *c, const char *text)
 {
+    const char *operators = sql_operators(d, c, c);
     sql_name(st, d, c->name);
-    text_add(&st->sql, " = ");
+    sql_add_type(st, d, operators, c);
+    sql_operator(st, operators, "=");
     bind(st, d, c, text, strlen(text));
 }
 

@@ -25,7 +25,7 @@ struct writing {
 static void written(struct writing *w, const char *what)
 {
     begin(w->out, what);
-    show(&w->s, w->d == &dialect_sqlite ? '?' : '$', w->out);
+    show_plain(&w->s, w->d, w->d == &dialect_sqlite ? '?' : '$', w->out);
 }
 
 static void write_below(struct writing *w, const struct node *n)
@@ -203,7 +203,7 @@ static const struct {
      "LIMIT 1\n"
      "scout: SELECT this.\"id\", this.\"state\", this.\"ok\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE (this.\"id\" IN (WITH lapse_1 AS MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT"
+     "WHERE (this.\"id\" = ANY(WITH lapse_1 AS MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT"
      " lapse_3.\"id\", row_number() OVER (PARTITION BY lapse_3.\"state\", lapse_3.\"ok\" ORDER BY"
      " lapse_3.\"at_ms\" DESC NULLS LAST, lapse_3.\"seen_ms\" DESC NULLS LAST, lapse_3.\"id\" DESC) AS"
      " lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE lapse_3.\"code\" = $1{x}::text) AS lapse_4"
@@ -218,7 +218,7 @@ static const struct {
      "judge: SELECT this.\"id\", this.\"state\", this.\"ok\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
      "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
-     "AND (this.\"id\" IN (WITH lapse_1 AS MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT"
+     "AND (this.\"id\" = ANY(WITH lapse_1 AS MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT"
      " lapse_3.\"id\", row_number() OVER (PARTITION BY lapse_3.\"state\", lapse_3.\"ok\" ORDER BY"
      " lapse_3.\"at_ms\" DESC NULLS LAST, lapse_3.\"seen_ms\" DESC NULLS LAST, lapse_3.\"id\" DESC) AS"
      " lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE lapse_3.\"code\" = $2{x}::text AND"
@@ -270,12 +270,12 @@ static const struct {
      "LIMIT $2{100}::bigint\n"
      "pick set: SELECT this.\"step_id\", this.\"nr\", this.\"step_id\", this.\"nr\"\n"
      " FROM \"public\".\"part\" AS this\n"
-     "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set"
-     " 0.1}::integer[])) FOR UPDATE OF this SKIP LOCKED\n"
+     "WHERE (this.\"step_id\", this.\"nr\") = ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.0}::integer[]), unnest($2{set"
+     " 0.1}::integer[]))) FOR UPDATE OF this SKIP LOCKED\n"
      "judge: SELECT this.\"step_id\", this.\"nr\"\n"
      " FROM \"public\".\"part\" AS this\n"
-     "WHERE (this.\"step_id\", this.\"nr\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set"
-     " 0.1}::integer[]))\n"
+     "WHERE (this.\"step_id\", this.\"nr\") = ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.0}::integer[]), unnest($2{set"
+     " 0.1}::integer[])))\n"
      "AND NOT EXISTS (SELECT 1 FROM (WITH lapse_1 AS MATERIALIZED (SELECT lapse_3.\"step_id\","
      " lapse_3.\"nr\" FROM \"public\".\"part\" AS lapse_3 WHERE TRUE ORDER BY lapse_3.\"label\" DESC NULLS"
      " LAST, lapse_3.\"step_id\" DESC, lapse_3.\"nr\" DESC LIMIT $3{2}::bigint) SELECT"
@@ -312,9 +312,9 @@ static const struct {
      "LIMIT 1\n"
      "scout: SELECT this.\"id\", this.\"parent_id\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE ((this.\"at_ms\" < $1{1718449200000}::bigint) AND this.\"id\" IN (WITH lapse_1 AS"
+     "WHERE ((this.\"at_ms\" < $1{1718449200000}::bigint) AND this.\"id\" = ANY(WITH lapse_1 AS"
      " MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\", row_number() OVER (PARTITION"
-     " BY lapse_3.\"parent_id\" ORDER BY lapse_3.\"at_ms\"::numeric * 1000 DESC NULLS LAST,"
+     " BY lapse_3.\"parent_id\" ORDER BY (lapse_3.\"at_ms\"::numeric * 1000::numeric) DESC NULLS LAST,"
      " lapse_3.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE TRUE) AS lapse_4 WHERE"
      " lapse_4.lapse_n > $2{1}::bigint) SELECT lapse_1.\"id\" FROM lapse_1))\n"
      "ORDER BY this.\"id\"\n"
@@ -326,9 +326,9 @@ static const struct {
      "judge: SELECT this.\"id\", this.\"parent_id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
      "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
-     "AND ((this.\"at_ms\" < $2{1718449200000}::bigint) AND this.\"id\" IN (WITH lapse_1 AS"
+     "AND ((this.\"at_ms\" < $2{1718449200000}::bigint) AND this.\"id\" = ANY(WITH lapse_1 AS"
      " MATERIALIZED (SELECT lapse_4.\"id\" FROM (SELECT lapse_3.\"id\", row_number() OVER (PARTITION"
-     " BY lapse_3.\"parent_id\" ORDER BY lapse_3.\"at_ms\"::numeric * 1000 DESC NULLS LAST,"
+     " BY lapse_3.\"parent_id\" ORDER BY (lapse_3.\"at_ms\"::numeric * 1000::numeric) DESC NULLS LAST,"
      " lapse_3.\"id\" DESC) AS lapse_n FROM \"public\".\"jobs\" AS lapse_3 WHERE TRUE AND"
      " (lapse_3.\"parent_id\" = ANY($3{set 0.1}::integer[]) OR lapse_3.\"parent_id\" IS NULL)) AS"
      " lapse_4 WHERE lapse_4.lapse_n > $4{1}::bigint) SELECT lapse_1.\"id\" FROM lapse_1))",
@@ -366,7 +366,7 @@ static const struct {
      /* PostgreSQL */
      "pick: SELECT this.\"id\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (this.\"state\" LIKE $2{x%}::text OR"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (this.\"state\" ~~ $2{x%}::text OR"
      " this.\"state\" IS NULL OR this.\"state\" = $3{a}::text))\n"
      "ORDER BY this.\"id\"\n"
      "LIMIT $4{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
@@ -386,7 +386,7 @@ static const struct {
      /* PostgreSQL */
      "pick after: SELECT this.\"id\", this.\"state\", this.\"at_ms\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text]))"
      " AND (this.\"state\", this.\"at_ms\", this.\"id\") > ($4{x}::text, $5{7}::integer, $6{7}::integer)\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT $7{100}::bigint FOR UPDATE OF this SKIP LOCKED",
@@ -402,14 +402,14 @@ static const struct {
      /* PostgreSQL */
      "part: SELECT this.\"id\", this.\"state\", this.\"at_ms\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text]))"
      " AND (this.\"state\", this.\"at_ms\", this.\"id\") > ($4{x}::text, $5{7}::integer, $6{7}::integer)"
      " AND (this.\"state\", this.\"at_ms\", this.\"id\") <= ($7{x}::text, $8{7}::integer, $9{7}::integer)\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT $10{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
      "cut: SELECT this.\"state\", this.\"at_ms\", this.\"id\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
-     "WHERE (this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text)"
+     "WHERE (this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text])"
      " AND (this.\"state\", this.\"at_ms\", this.\"id\") > ($4{x}::text, $5{7}::integer, $6{7}::integer)\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT 1 OFFSET $7{4999}::bigint",
@@ -431,16 +431,16 @@ static const struct {
      write_looks,
      /* PostgreSQL */
      "probe: SELECT 1 FROM \"public\".\"jobs\" AS this\n"
-     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text]))\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT 1\n"
      "remaining: SELECT count(*) FROM (SELECT 1 FROM \"public\".\"jobs\" AS this\n"
-     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN ($2{a}::text, $3{b}::text))\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text]))\n"
      "ORDER BY this.\"state\", this.\"at_ms\", this.\"id\"\n"
      "LIMIT $4{10}::bigint) AS lapse_rows\n"
      "sample: SELECT this.\"at_ms\" FROM \"public\".\"jobs\" AS this WHERE this.\"at_ms\" IS NOT NULL AND"
-     " this.\"state\" IN ($1{a}::text, $2{b}::text) LIMIT $3{50}::bigint\n"
-     "has: SELECT 1 FROM \"public\".\"jobs\" AS this WHERE this.\"state\" IN ($1{a}::text, $2{b}::text) LIMIT 1",
+     " this.\"state\" = ANY(ARRAY[$1{a}::text, $2{b}::text]) LIMIT $3{50}::bigint\n"
+     "has: SELECT 1 FROM \"public\".\"jobs\" AS this WHERE this.\"state\" = ANY(ARRAY[$1{a}::text, $2{b}::text]) LIMIT 1",
      /* SQLite */
      "probe: SELECT 1 FROM main.\"jobs\" AS this\n"
      "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\" IN"
@@ -458,18 +458,18 @@ static const struct {
     {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", this.\"at_ms\"::numeric * 1000 FROM"
-     " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND this.\"state\" IN"
-     " ($2{a}::text, $3{b}::text))),\n"
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", (this.\"at_ms\"::numeric * 1000::numeric)"
+     " FROM \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND"
+     " this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text]))),\n"
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM"
      " lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
      "count(CASE WHEN NOT (true) THEN 1 END),\n"
      "0,\n"
      "0\n"
-     " FROM \"public\".\"jobs\" AS this WHERE this.\"state\" IN ($1{a}::text, $2{b}::text)",
+     " FROM \"public\".\"jobs\" AS this WHERE this.\"state\" = ANY(ARRAY[$1{a}::text, $2{b}::text])",
      /* SQLite */
      "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN 'integer'"
      " THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM main.\"jobs\" AS this"
@@ -558,21 +558,21 @@ static const struct {
      write_counts,
      /* PostgreSQL */
      "count: WITH RECURSIVE lapse_due(c0, c1, t) AS (SELECT this.\"id\", this.\"code\","
-     " GREATEST(this.\"at_ms\"::numeric * 1000, this.\"seen_ms\"::numeric * 1000) FROM \"public\".\"jobs\" AS"
+     " GREATEST((this.\"at_ms\"::numeric * 1000::numeric), (this.\"seen_ms\"::numeric * 1000::numeric)) FROM \"public\".\"jobs\" AS"
      " this WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $1{1718449200000}::bigint)) AND"
      " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT"
      " NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $3{0}::integer) IS NOT TRUE AND NOT EXISTS"
      " (SELECT 1 FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND"
      " (lapse_1.\"state\" = $4{done}::text) IS NOT TRUE))),\n"
      "lapse_set_0(c0, c1) AS (SELECT c0, c1 FROM lapse_due),\n"
-     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM \"public\".\"step\" AS this WHERE this.\"job_id\" IN (SELECT"
+     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY(SELECT"
      " c0 FROM lapse_set_0))\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
+     "SELECT (SELECT count(*) FROM \"public\".\"part\" AS this WHERE this.\"step_id\" = ANY(SELECT c0 FROM"
      " lapse_set_1)),\n"
-     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_1)),\n"
-     "(SELECT count(*) FROM \"public\".\"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM"
+     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM lapse_set_1)),\n"
+     "(SELECT count(*) FROM \"public\".\"log\" AS this WHERE this.\"job_code\" = ANY(SELECT c1 FROM"
      " lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL THEN 1 END),\n"
      "count(CASE WHEN NOT (true AND true) THEN 1 END),\n"
@@ -714,7 +714,7 @@ static const struct {
     {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", this.\"at_ms\"::numeric * 1000 FROM"
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", (this.\"at_ms\"::numeric * 1000::numeric) FROM"
      " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (EXISTS (WITH"
      " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS"
      " lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN"
@@ -726,9 +726,9 @@ static const struct {
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due\n"
      "UNION SELECT lapse_6.\"id\" FROM \"public\".\"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
      " (lapse_6.\"parent_id\" = lapse_up.c0))\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
+     "SELECT (SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY(SELECT c0 FROM"
      " lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
+     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
      "count(CASE WHEN NOT (true) THEN 1 END),\n"
@@ -848,17 +848,17 @@ static const struct {
     {"table: jobs, expires: at_ms, detach: [step(job_id), jobs(parent_id)], after: [{ ref: 'log(job_code) -> (code)', where: \"this.note < :now\" }]",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", this.\"at_ms\"::numeric * 1000 FROM"
+     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", (this.\"at_ms\"::numeric * 1000::numeric) FROM"
      " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND NOT EXISTS (SELECT"
      " 1 FROM \"public\".\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
      " $2{2024-06-15 12:00:00.000000+00}::timestamp with time zone)))),\n"
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM"
      " lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE (this.\"job_id\" IN (SELECT c0 FROM"
+     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE (this.\"job_id\" = ANY(SELECT c0 FROM"
      " lapse_set_0))),\n"
-     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM"
-     " lapse_set_0)) AND (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
+     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE (this.\"parent_id\" = ANY(SELECT c0 FROM"
+     " lapse_set_0)) AND (this.\"id\" = ANY(SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
      "count(CASE WHEN NOT (true) THEN 1 END),\n"
@@ -895,24 +895,26 @@ static const struct {
      "WHERE (this.\"at_s\" <= $1{1718452800}::bigint)\n"
      "ORDER BY this.\"a \"\"1\", this.\"b\"\n"
      "LIMIT $2{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
-     "delete kids: DELETE FROM \"public\".\"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT * FROM"
-     " unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
-     "kids left: SELECT count(*) FROM \"public\".\"part\" AS this WHERE (this.\"nr\", this.\"label\") IN (SELECT"
-     " * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
-     "detach: UPDATE \"public\".\"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE (this.\"up_a\","
-     " this.\"up_b\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[])) AND ((this.\"a"
-     " \"\"1\", this.\"b\") IN (SELECT * FROM unnest($3{set 0.0}::integer[], $4{set 0.1}::text[])) OR"
-     " (this.\"at_s\" <= $5{1718452800}::bigint)) IS NOT TRUE\n"
+     "delete kids: DELETE FROM \"public\".\"part\" AS this WHERE (this.\"nr\", this.\"label\") = ANY(SELECT *"
+     " FROM ROWS FROM (unnest($1{set 0.0}::integer[]), unnest($2{set 0.1}::text[])))\n"
+     "kids left: SELECT count(*) FROM \"public\".\"part\" AS this WHERE (this.\"nr\", this.\"label\") ="
+     " ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.0}::integer[]), unnest($2{set 0.1}::text[])))\n"
+     "detach: UPDATE \"public\".\"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE"
+     " (this.\"up_a\", this.\"up_b\") = ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.0}::integer[]),"
+     " unnest($2{set 0.1}::text[]))) AND ((this.\"a \"\"1\", this.\"b\") = ANY(SELECT * FROM ROWS FROM"
+     " (unnest($3{set 0.0}::integer[]), unnest($4{set 0.1}::text[]))) OR (this.\"at_s\" <="
+     " $5{1718452800}::bigint)) IS NOT TRUE\n"
      "detach inside: UPDATE \"public\".\"Odd \"\"t\" AS this SET \"up_a\" = NULL, \"up_b\" = NULL WHERE"
-     " (this.\"up_a\", this.\"up_b\") IN (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))"
-     " AND ((this.\"a \"\"1\", this.\"b\") IN (SELECT * FROM unnest($3{set 0.0}::integer[], $4{set"
-     " 0.1}::text[])) OR (this.\"at_s\" <= $5{1718452800}::bigint)) IS TRUE\n"
-     "detach left: SELECT count(*) FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"up_a\", this.\"up_b\") IN"
-     " (SELECT * FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
-     "delete: DELETE FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT * FROM"
-     " unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))\n"
-     "left: SELECT count(*) FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") IN (SELECT *"
-     " FROM unnest($1{set 0.0}::integer[], $2{set 0.1}::text[]))",
+     " (this.\"up_a\", this.\"up_b\") = ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.0}::integer[]),"
+     " unnest($2{set 0.1}::text[]))) AND ((this.\"a \"\"1\", this.\"b\") = ANY(SELECT * FROM ROWS FROM"
+     " (unnest($3{set 0.0}::integer[]), unnest($4{set 0.1}::text[]))) OR (this.\"at_s\" <="
+     " $5{1718452800}::bigint)) IS TRUE\n"
+     "detach left: SELECT count(*) FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"up_a\", this.\"up_b\")"
+     " = ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.0}::integer[]), unnest($2{set 0.1}::text[])))\n"
+     "delete: DELETE FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") = ANY(SELECT *"
+     " FROM ROWS FROM (unnest($1{set 0.0}::integer[]), unnest($2{set 0.1}::text[])))\n"
+     "left: SELECT count(*) FROM \"public\".\"Odd \"\"t\" AS this WHERE (this.\"a \"\"1\", this.\"b\") ="
+     " ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.0}::integer[]), unnest($2{set 0.1}::text[])))",
      /* SQLite */
      "pick: SELECT this.\"a \"\"1\", this.\"b\", this.\"a \"\"1\", this.\"b\"\n"
      " FROM main.\"Odd \"\"t\" AS this\n"
@@ -965,8 +967,8 @@ static const struct {
      "ORDER BY this.\"id\"\n"
      "LIMIT $3{100}::bigint FOR UPDATE OF this SKIP LOCKED\n"
      "lock source: SELECT 1 FROM \"public\".\"part\" AS lapse_1 WHERE"
-     " (lapse_1.\"step_id\", lapse_1.\"label\") IN (SELECT * FROM unnest($1{set 0.1}::integer[], $2{set"
-     " 0.2}::text[])) FOR SHARE OF lapse_1 SKIP LOCKED\n"
+     " (lapse_1.\"step_id\", lapse_1.\"label\") = ANY(SELECT * FROM ROWS FROM (unnest($1{set 0.1}::integer[]), unnest($2{set"
+     " 0.2}::text[]))) FOR SHARE OF lapse_1 SKIP LOCKED\n"
      "judge: SELECT this.\"id\", this.\"ok\", this.\"code\"\n"
      " FROM \"public\".\"jobs\" AS this\n"
      "WHERE this.\"id\" = ANY($1{set 0.0}::integer[])\n"
@@ -1003,7 +1005,7 @@ static const struct {
      " WHERE ((this.\"ok\" = $1{0}::integer) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1"
      " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))),\n"
      "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM"
+     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM"
      " lapse_set_0)),\n"
      "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
      "kept: SELECT count(CASE WHEN FALSE THEN 1 END),\n"
@@ -1053,7 +1055,7 @@ static void a_statement_can_be_used_again(void **state)
     assert_string_equal(s.params[0].value.text, "word");
     sql_bind_integer(&s, &dialect_postgres, -5);
     assert_int_equal(sql_bind_set(&s, 2, 1, "integer"), 3);
-    assert_string_equal(text_str(&s.sql), "$1::text$2::bigint");
+    assert_string_equal(text_str(&s.sql), "$1::pg_catalog.text$2::bigint");
     assert_int_equal(s.params[0].set, -1);
     assert_int_equal(s.params[2].set, 2);
     assert_int_equal(s.params[2].set_column, 1);

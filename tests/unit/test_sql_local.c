@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "sql.h"
+#include "store_sqlite.h"
 
 static void write_number(struct stmt *s, int64_t i)
 {
@@ -17,7 +17,7 @@ static void write_number(struct stmt *s, int64_t i)
 static void check_within(const struct local_bound *b, bool within, const char *expected)
 {
     AUTO(stmt_release) struct stmt s = {0};
-    sql_within(&s, "t", b, within, write_number);
+    sql_within(&s, &dialect_sqlite, "t", b, within, write_number);
     assert_string_equal(text_str(&s.sql), expected);
 }
 

@@ -28,7 +28,7 @@ static void every_row_is_judged(void **state)
     assert_non_null(strstr(where, " IS NOT TRUE\nLIMIT 1"));
     sql_partition_count(&s, &dialect_postgres, p, &part);
     const char *sql = text_str(&s.sql);
-    assert_ptr_equal(strstr(sql, "SELECT count(*), count(*) FILTER (WHERE "), sql);
+    assert_ptr_equal(strstr(sql, "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE "), sql);
     assert_non_null(strstr(sql, ") FROM \"s\".\"ev \"\"1\"\"\" AS this"));
     assert_null(strstr(sql, "LIMIT"));
     assert_int_equal(s.n_params, 2);

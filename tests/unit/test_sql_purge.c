@@ -18,8 +18,9 @@ static void is_of(writes write, enum whose whose, const struct dialect *d, const
                   const char *expected)
 {
     AUTO(stmt_release) struct stmt s = {0};
+    AUTO(text_release) struct text sql = {0};
     write(&s, d, 0, x, 2, whose);
-    assert_string_equal(text_str(&s.sql), expected);
+    assert_string_equal(without_schemas(d, text_str(&s.sql), &sql), expected);
 }
 
 static void is(writes write, const struct dialect *d, const struct erasing *x, const char *expected)
@@ -32,9 +33,11 @@ static void rows_say_whose_they_were(void **state)
     (void)state;
     const struct erasing x = {.table = &jobs, .column = &text_key};
     AUTO(stmt_release) struct stmt s = {0};
+    AUTO(text_release) struct text sql = {0};
     sql_erase_told(&s, &dialect_postgres, 0, &x, 2);
-    assert_string_equal(text_str(&s.sql), "DELETE FROM \"s\".\"jobs\" AS this WHERE this.\"id\" = "
-                                          "ANY($1::text[]) RETURNING CAST(\"id\" AS text)");
+    assert_string_equal(unqualified(text_str(&s.sql), &sql),
+                        "DELETE FROM \"s\".\"jobs\" AS this WHERE this.\"id\" = "
+                        "ANY($1::text[]) RETURNING CAST(\"id\" AS text)");
     is(sql_erase, &dialect_postgres, &x,
        "DELETE FROM \"s\".\"jobs\" AS this WHERE this.\"id\" = ANY($1::text[])");
     const struct erasing y = {.table = &plain, .column = &text_key};
