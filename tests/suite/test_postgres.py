@@ -232,7 +232,7 @@ class Places(PostgresTest, Case):
             insert into step select 's' || n, id from job; insert into note select n, 's' || n from job;
             create index on step(job_id); create index on note(step_id)""")
         contract = self.CONTRACT.replace("batch: 7", "batch: 7, with: [{ref: step(job_id), with: [note(step_id)]}]")
-        self.assertEqual(self.lapse(contract, "plan", "--sql").out.count('this."ctid" = ANY'), 2)
+        self.assertEqual(self.lapse(contract, "plan", "--sql").out.count('this."ctid" OPERATOR(pg_catalog.=) ANY'), 2)
         self.sweep(contract)
         self.assertEqual(self.kept(), list(range(41, 61)))
         self.left("note", *range(41, 61))
