@@ -53,9 +53,16 @@ static bool may_be_state(struct arena *a, const struct column *c)
     return words && words_state(a, c->name);
 }
 
+/* What a queue has done with a row, or that it is only marked as deleted: a time or a flag. */
+static bool may_be_mark(struct arena *a, const struct column *c)
+{
+    return (may_be_time(c) || c->type == TYPE_BOOLEAN) &&
+           (words_handed_on(a, c->name) || words_soft_deleted(a, c->name));
+}
+
 static bool is_of_interest(struct arena *a, const struct table *t, const struct column *c)
 {
-    if (may_be_state(a, c))
+    if (may_be_state(a, c) || may_be_mark(a, c))
         return true;
     return may_be_time(c) && (words_age(a, c->name) || words_expiry(a, t->name, c->name) == EXPIRY_OF_ROW);
 }
@@ -73,10 +80,19 @@ size_t draft_columns(const struct table *t, const struct column **ret)
 /* --- one table ---------------------------------------------------------------------------------------------
  */
 
+/* Columns that each must say yes before a row is over, and the best of them that says since when. */
+struct marks {
+    struct draft_condition *list;
+    size_t n;
+    struct draft_time since;
+    int rank;
+};
+
 /* What was found of a table, before anything is known of the others. */
 struct sight {
     const struct draft_look *look;
     struct draft_time expires, age;
+    struct marks handed_on, deleted;
     const struct column *state;
     const char **states;
     size_t n_states;
@@ -246,12 +262,70 @@ static void find_age(struct sight *s, struct arena *a)
     }
 }
 
+static bool is_zero_or_one(const struct value *v)
+{
+    if (v->kind == VALUE_INTEGER)
+        return v->integer == 0 || v->integer == 1;
+    return v->kind == VALUE_TEXT && v->len == 1 && (*v->text == '0' || *v->text == '1');
+}
+
+/* Every value there is, is 0 or 1. Without a value its name decides. */
+static bool is_flag(const struct draft_look *l, const struct column *c, struct arena *a)
+{
+    bool any = false;
+    if (c->type == TYPE_BOOLEAN)
+        return true;
+    if (c->type != TYPE_INTEGER && c->type != TYPE_DYNAMIC)
+        return false;
+    for (size_t k = 0; k < l->n_columns; k++)
+        for (size_t i = 0; l->columns[k] == c && i < l->rows.n_rows; i++) {
+            const struct value *v = &rows_at(&l->rows, i)[k];
+            if (v->kind != VALUE_NULL && !is_zero_or_one(v))
+                return false;
+            any |= v->kind != VALUE_NULL;
+        }
+    return (any || c->type == TYPE_INTEGER) && !words_say_time(a, c->name);
+}
+
+/* When the column says yes. A count's 0 may stand for "not yet". */
+static enum draft_test test_of(const struct draft_look *l, const struct column *c, struct arena *a)
+{
+    if (is_flag(l, c, a))
+        return c->type == TYPE_BOOLEAN ? DRAFT_IS_TRUE : DRAFT_IS_ONE;
+    return c->type == TYPE_INTEGER || draft_time_of(l, c, a).count ? DRAFT_ABOVE_ZERO : DRAFT_IS_SET;
+}
+
+static void add_mark(struct arena *a, struct marks *m, const struct draft_look *l, const struct column *c)
+{
+    struct draft_condition condition = {c, test_of(l, c, a)};
+    m->list = arena_push(a, m->list, m->n, sizeof(*m->list));
+    m->list[m->n++] = condition;
+    if (condition.test == DRAFT_IS_TRUE || condition.test == DRAFT_IS_ONE)
+        return;
+    struct draft_time time = draft_time_of(l, c, a);
+    int rank = words_age(a, c->name);
+    if (!time.usable || (m->since.usable && rank >= m->rank))
+        return;
+    m->since = time;
+    m->rank = rank;
+}
+
+static void find_marks(struct sight *s, struct arena *a)
+{
+    const struct table *t = s->look->table;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (may_be_mark(a, &t->columns[i]))
+            add_mark(a, words_soft_deleted(a, t->columns[i].name) ? &s->deleted : &s->handed_on, s->look,
+                     &t->columns[i]);
+}
+
 static struct sight sight_of(const struct draft_look *l, struct arena *a)
 {
     struct sight s = {.look = l};
     find_expiry(&s, a);
     find_states(&s, a);
     find_age(&s, a);
+    find_marks(&s, a);
     return s;
 }
 
@@ -280,8 +354,13 @@ static bool has_state_column(const struct table *t, struct arena *a)
 static bool piles_up(const struct sight *s, struct arena *a)
 {
     const struct table *t = s->look->table;
-    return !s->expires.usable && s->age.usable && !has_state_column(t, a) &&
+    return !s->expires.usable && (s->age.usable || s->handed_on.since.usable) && !has_state_column(t, a) &&
            words_are_operational(a, t->name);
+}
+
+static bool is_soft_deleted(const struct sight *s)
+{
+    return s->deleted.n && (s->deleted.since.usable || s->age.usable);
 }
 
 static struct draft_policy *add_policy(struct draft *d, const struct sight *s, enum draft_bound bound,
@@ -325,22 +404,67 @@ static void draft_expiry(struct draft *d, const struct sight *s)
     doubt_columns(d, p);
 }
 
+/* A row whose age column is NULL is never due: only where that is a count it must be above 0, too. */
+static void add_conditions(struct draft *d, struct draft_policy *p, const struct marks *m)
+{
+    p->conditions = arena_alloc(d->arena, (m->n + 1) * sizeof(*p->conditions));
+    for (size_t i = 0; i < m->n; i++)
+        if (m->list[i].column != p->time || m->list[i].test != DRAFT_IS_SET)
+            p->conditions[p->n_conditions++] = m->list[i];
+}
+
+static const char *mark_words(struct arena *a, const struct marks *m)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t i = 0; i < m->n; i++)
+        text_addf(&t, "%s%s", i ? ", " : "", m->list[i].column->name);
+    return arena_strdup(a, text_str(&t));
+}
+
+static void require_handed_on(struct draft *d, struct draft_policy *p, const struct sight *s)
+{
+    struct arena *a = d->arena;
+    if (s->handed_on.n) {
+        add_conditions(d, p, &s->handed_on);
+        draft_say(a, &p->why, "a row is over once it has %s: without, it stays",
+                  mark_words(a, &s->handed_on));
+    } else if (words_are_queue(a, p->table->name) && !p->state) {
+        draft_say(a, &p->decide,
+                  "which rows are done with: no column says it, and one that is not would go too");
+    }
+}
+
 static void draft_ended(struct draft *d, const struct sight *s)
 {
     struct draft_policy *p = add_policy(d, s, DRAFT_ENDED, &s->age, s->states_why.list[0]);
     p->state = s->state;
     p->states = s->states;
     p->n_states = s->n_states;
+    if (words_are_queue(d->arena, p->table->name))
+        require_handed_on(d, p, s);
     draft_say(d->arena, &p->decide, "how long such rows are kept, counted from %s", s->age.column->name);
 }
 
 static void draft_age(struct draft *d, const struct sight *s)
 {
+    const struct draft_time *since = s->handed_on.since.usable ? &s->handed_on.since : &s->age;
     const char *what = arena_printf(d->arena, "its rows pile up, as its name says; %s says how old they are",
-                                    s->age.column->name);
-    struct draft_policy *p = add_policy(d, s, DRAFT_AGE, &s->age, what);
+                                    since->column->name);
+    struct draft_policy *p = add_policy(d, s, DRAFT_AGE, since, what);
+    require_handed_on(d, p, s);
     draft_say(d->arena, &p->decide, "whether its rows may go by age, and how long they are kept");
     say_all(d->arena, &p->decide, &s->notes);
+}
+
+static void draft_deleted(struct draft *d, const struct sight *s)
+{
+    const struct draft_time *since = s->deleted.since.usable ? &s->deleted.since : &s->age;
+    const char *what = arena_printf(d->arena, "%s marks rows as deleted that are still there",
+                                    mark_words(d->arena, &s->deleted));
+    struct draft_policy *p = add_policy(d, s, DRAFT_DELETED, since, what);
+    add_conditions(d, p, &s->deleted);
+    draft_say(d->arena, &p->decide, "how long rows that are marked as deleted are kept, counted from %s",
+              since->column->name);
 }
 
 static bool name_is_taken(const struct draft *d, const struct draft_policy *p, const char *name)
@@ -366,7 +490,8 @@ static void name_policies(struct draft *d)
         struct draft_policy *p = &d->policies[i];
         const char *name = name_is_shared(d, p->table) ? p->table->print : p->table->name;
         bool second = i && d->policies[i - 1].table == p->table;
-        p->name = second ? arena_printf(d->arena, "%s.ended", name) : name;
+        const char *of = p->bound == DRAFT_DELETED ? "deleted" : "ended";
+        p->name = second ? arena_printf(d->arena, "%s.%s", name, of) : name;
         for (int n = 2; name_is_taken(d, p, p->name); n++)
             p->name = arena_printf(d->arena, "%s.%d", name, n);
     }
@@ -496,6 +621,8 @@ static void draft_table(struct draft *d, const struct sight *s, bool drafted)
         draft_ended(d, s);
     else if (piles_up(s, d->arena))
         draft_age(d, s);
+    if (is_soft_deleted(s))
+        draft_deleted(d, s);
 }
 
 /* A policy that a contract cannot hold is left out; its table is then among the rest. */
@@ -528,13 +655,33 @@ void draft_sort(struct draft *d)
         d->n_certain++;
 }
 
-/* Singletons first said to be bounded need no policy. */
-static bool wants_policy(const struct draft *d, const struct sight *s)
+/* Its key is a queue's name: a row is a queue with its settings. */
+static bool holds_queues(const struct table *t, struct arena *a)
+{
+    return words_are_queue(a, t->name) && t->n_key == 1 && words_name_queue(a, t->key[0]->name);
+}
+
+/* Rows that are part of how a system is set up, however their names sound. */
+static bool is_configuration(struct sight *s, struct arena *a)
 {
     const struct table *t = s->look->table;
-    if (table_bounded_by(d->facts, t, d->arena))
+    if (words_are_pool(a, t->name))
+        draft_say(a, &s->notes, "its name says that it is a pool: its rows are handed out again");
+    else if (holds_queues(t, a))
+        draft_say(a, &s->notes, "its key is %s: its rows are queues, not what waits in them",
+                  t->key[0]->name);
+    else
         return false;
-    return s->expires.usable || has_ended_rows(s) || piles_up(s, d->arena);
+    return true;
+}
+
+/* Singletons first said to be bounded need no policy. */
+static bool wants_policy(const struct draft *d, struct sight *s)
+{
+    const struct table *t = s->look->table;
+    if (table_bounded_by(d->facts, t, d->arena) || is_configuration(s, d->arena))
+        return false;
+    return s->expires.usable || has_ended_rows(s) || piles_up(s, d->arena) || is_soft_deleted(s);
 }
 
 struct draft *draft_make(const struct facts *f, const struct draft_look *looks, instant now)

@@ -19,7 +19,14 @@ struct draft_look {
     const char *trouble; /* NULL: none. Why it could not be looked at */
 };
 
-enum draft_bound { DRAFT_EXPIRES, DRAFT_ENDED, DRAFT_AGE };
+enum draft_bound { DRAFT_EXPIRES, DRAFT_ENDED, DRAFT_AGE, DRAFT_DELETED };
+
+/* What must be so of a row before it is over, beside its age. */
+enum draft_test { DRAFT_IS_SET, DRAFT_ABOVE_ZERO, DRAFT_IS_TRUE, DRAFT_IS_ONE };
+struct draft_condition {
+    const struct column *column;
+    enum draft_test test;
+};
 
 /* A foreign key into the table, and what the policy does about it. */
 enum draft_role { DRAFT_WITH, DRAFT_DETACH, DRAFT_AFTER };
@@ -49,6 +56,8 @@ struct draft_policy {
     const struct column *state; /* DRAFT_ENDED */
     const char **states;
     size_t n_states;
+    struct draft_condition *conditions;
+    size_t n_conditions;
     struct draft_ref *refs;
     size_t n_refs;
     struct draft_lines why;

@@ -162,13 +162,31 @@ static void add_states(struct page *g, int depth, const struct draft_policy *p)
     add_line(g, depth, text_str(&t), NULL);
 }
 
-static void add_guard(struct page *g, int depth, const struct draft_policy *p)
+/* What else must be so of a row, as one map: the policy's own time first. */
+static void add_where(struct page *g, int depth, const struct draft_policy *p)
 {
+    static const char *const tests[] = {[DRAFT_IS_SET] = "{ not: null }",
+                                        [DRAFT_ABOVE_ZERO] = "{ gt: 0 }",
+                                        [DRAFT_IS_TRUE] = "true",
+                                        [DRAFT_IS_ONE] = "1"};
+    const struct draft_condition time = {p->time, DRAFT_ABOVE_ZERO};
     AUTO(text_release) struct text t = {0};
-    text_add(&t, "where: { ");
-    yaml_scalar(&t, column_word(g->arena, p->time->name), true);
-    text_add(&t, ": { gt: 0 } }");
-    add_line(g, depth, text_str(&t), "0 may stand for never");
+    bool zero = p->above_zero;
+    for (size_t i = 0; i < p->n_conditions + p->above_zero; i++) {
+        const struct draft_condition *c =
+            i < p->above_zero ? &time : &p->conditions[i - (size_t)p->above_zero];
+        text_add(&t, i ? ", " : "where: { ");
+        yaml_scalar(&t, column_word(g->arena, c->column->name), true);
+        text_addf(&t, ": %s", tests[c->test]);
+        zero |= c->test == DRAFT_ABOVE_ZERO;
+    }
+    if (!t.len)
+        return;
+    text_add(&t, " }");
+    add_line(g, depth, text_str(&t),
+             !zero                       ? NULL
+             : p->bound == DRAFT_EXPIRES ? "0 may stand for never"
+                                         : "0 may stand for not yet");
 }
 
 static void add_policy(struct page *g, int depth, const struct draft_policy *p)
@@ -187,8 +205,7 @@ static void add_policy(struct page *g, int depth, const struct draft_policy *p)
         add_pair(g, depth, "unit", p->unit, NULL);
     if (p->zone)
         add_pair(g, depth, "zone", p->zone, NULL);
-    if (p->above_zero)
-        add_guard(g, depth, p);
+    add_where(g, depth, p);
     if (p->bound != DRAFT_EXPIRES)
         add_pair(g, depth, "keep", "never", "decide, for example 30d");
     add_refs(g, depth, p->refs, p->n_refs);

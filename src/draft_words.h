@@ -21,6 +21,10 @@ bool words_are_ephemeral(struct arena *a, const char *table);
 bool words_are_queue(struct arena *a, const char *table);
 /* Rows that pile up by design: log, event, run, attempt, … */
 bool words_are_operational(struct arena *a, const char *table);
+/* Rows that are handed out and given back: an end that is written in one is not its end. */
+bool words_are_pool(struct arena *a, const char *table);
+/* As the key of a table: its rows are the queues themselves, with their settings. */
+bool words_name_queue(struct arena *a, const char *column);
 /* A column beside which an expiry does not mean the end of the row: it can be renewed, or is worth something.
  */
 bool words_outlive_expiry(struct arena *a, const char *column);
@@ -31,10 +35,16 @@ enum expiry { EXPIRY_NONE, EXPIRY_OF_PART, EXPIRY_OF_ROW };
 /* Whether the column says when something ends: the row itself (expires_at; lease_expires_at in a table of
  * leases), or a part of it (password_expires_at, locked_until in a table of jobs). */
 enum expiry words_expiry(struct arena *a, const char *table, const char *column);
+/* The name ends with at, time, date, … */
+bool words_say_time(struct arena *a, const char *column);
 /* status, state, phase: 1 when it is the whole name, 2 when it ends the name, 0 for another column. */
 int words_state(struct arena *a, const char *column);
 /* A value that says the row has ended: completed, FAILED, Timed Out, … */
 bool word_is_ended(struct arena *a, const char *value, size_t len);
+/* Without it a row of a queue or outbox is not over: published_at, is_sent. */
+bool words_handed_on(struct arena *a, const char *column);
+/* A row that is only marked as deleted: deleted_at, is_deleted, del. */
+bool words_soft_deleted(struct arena *a, const char *column);
 /* How well the column says since when a row is as it is: the lower the better, from 1; 0: not at all. */
 int words_age(struct arena *a, const char *column);
 

@@ -146,7 +146,7 @@ static struct report_drafted *add_drafted(struct report *r, const struct table *
 static void report_policy(struct report *r, const struct draft_policy *p)
 {
     static const char *const found[] = {
-        [DRAFT_EXPIRES] = "expires", [DRAFT_ENDED] = "ended", [DRAFT_AGE] = "age"};
+        [DRAFT_EXPIRES] = "expires", [DRAFT_ENDED] = "ended", [DRAFT_AGE] = "age", [DRAFT_DELETED] = "ended"};
     struct report_drafted *d = add_drafted(r, p->table, found[p->bound], p->name);
     d->certain = p->decide.n == 0;
     d->why = copy_lines(r->arena, &p->why);

@@ -53,6 +53,7 @@ PRECIOUS = """
     create table jobs (id integer primary key, status text, locked_until_ms bigint, lease_expires_at_ms bigint);
     create table oauth_tokens (id integer primary key, refresh_token text, expires_at_ms bigint);
 """
+OLD = MS - 30 * 86_400_000
 CERTAIN = {"presence_entries", "connections", "channel_inbound_dedupe", "lane_leases", "workspace_leases",
            "oauth_pending", "oauth_refresh_leases", "models_dev_refresh_leases"}
 
@@ -237,6 +238,91 @@ class Certainty(Drafts):
         live, every = self.draft(clean=False)
         self.assertEqual(live["policies"], {})
         self.assertRegex(self.text, "decide: check says: .*key")
+
+
+@every_engine
+class HandedOn(Drafts):
+    """What was never delivered is not over, however old it is."""
+
+    @property
+    def flag(self):
+        return "bit(1)" if self.engine == "mariadb" else "boolean"
+
+    def drafted(self, name, columns, *rows):
+        self.given(f"create table {name} (id integer primary key, {columns})")
+        if rows:
+            self.insert(name, *rows)
+        _, every = self.draft()
+        return every["policies"].get(name)
+
+    def test_a_time(self):
+        p = self.drafted("outbox", "topic text, created_at_ms bigint, published_at_ms bigint",
+                         (1, "a", OLD, OLD), (2, "b", OLD, None), (3, "c", OLD, 0))
+        self.assertEqual((p["age"], p["where"]), ("published_at_ms", {"published_at_ms": {"gt": 0}}))
+        draft = uncommented(self.text).replace("keep: never", "keep: 1d")
+        self.assertEqual(self.gone(self.sweep(draft)), {"outbox": 1})
+        self.left("outbox", 2, 3)
+
+    def test_a_flag_and_another_time(self):
+        p = self.drafted("email_queue", f"created_at_ms bigint, dispatched {self.flag}, delivered_at_ms bigint")
+        self.assertEqual(p["age"], "delivered_at_ms")
+        self.assertEqual(p["where"], {"dispatched": True, "delivered_at_ms": {"gt": 0}})
+        p = self.drafted("events_outbox", "created_at_ms bigint, sent integer", (1, OLD, 0), (2, OLD, 1))
+        self.assertEqual((p["age"], p["where"]), ("created_at_ms", {"sent": 1}))
+        draft = re.sub("keep: never", "keep: 1d", uncommented(self.text))
+        self.assertEqual(self.gone(self.sweep(draft)), {"events_outbox": 1})
+        self.left("events_outbox", 1)
+
+    def test_nothing_says_it(self):
+        self.assertEqual(self.drafted("outbox", "created_at_ms bigint")["age"], "created_at_ms")
+        self.assertIn("decide: which rows are done with", self.text)
+
+    def test_with_a_state(self):
+        p = self.drafted("inbox", "status text, created_at_ms bigint, processed_at_ms bigint", (1, "done", MS, None))
+        self.assertEqual(p["rows"], {"status": ["done"]})
+        self.assertEqual((p["age"], p["where"]), ("processed_at_ms", {"processed_at_ms": {"gt": 0}}))
+
+
+@every_engine
+class Names(Drafts):
+    def age_of(self, table, *columns):
+        self.given(f"create table {table} (id integer primary key, " + ", ".join(f"{c} bigint" for c in columns) + ")")
+        self.insert(table, (1, *[S] * len(columns)))
+        _, every = self.draft()
+        return every["policies"].get(table, {}).get("age")
+
+    def test_times(self):
+        for table, columns in [("audit_log", ["at"]), ("domain_events", ["happened_at"]), ("mailqueue", ["receivedat"]),
+                               ("radacct", ["acctstoptime", "acctstarttime"]), ("radpostauth", ["authdate"]),
+                               ("problem_events", ["clock"]), ("visits", ["lastaccess"]), ("sync_log", ["changed"]),
+                               ("http_log", ["request_time"])]:
+            self.assertEqual(self.age_of(table, *columns), columns[0], table)
+
+    def test_what_is_set_up(self):
+        self.given("""create table queues (name varchar(40) not null primary key, created_at_ms bigint, updated_at_ms bigint);
+                      create table radippool (id integer primary key, expiry_time bigint, updated_at_ms bigint);
+                      create table work_queue (id integer primary key, name text, created_at_ms bigint)""")
+        self.insert("radippool", (1, S, MS))
+        _, every = self.draft()
+        self.assertEqual(set(every["policies"]), {"work_queue"})
+        self.assertIn("its key is name: its rows are queues, not what waits in them", self.text)
+        self.assertIn("its name says that it is a pool", self.text)
+
+    def test_soft_deletes(self):
+        flag = "bit(1)" if self.engine == "mariadb" else "boolean"
+        self.given(f"""create table notes (id integer primary key, deleted {flag}, deleted_at_ms bigint);
+                       create table cards (id integer primary key, del integer, updated_at_ms bigint);
+                       create table sessions (id integer primary key, expires_at_ms bigint, deleted_at_ms bigint)""")
+        self.insert("cards", (1, 0, OLD), (2, 1, OLD))
+        _, every = self.draft()
+        p = every["policies"]
+        self.assertEqual((p["notes"]["age"], p["notes"]["where"]),
+                         ("deleted_at_ms", {"deleted": True, "deleted_at_ms": {"gt": 0}}))
+        self.assertEqual((p["cards"]["age"], p["cards"]["where"]), ("updated_at_ms", {"del": 1}))
+        self.assertEqual(p["sessions.deleted"]["age"], "deleted_at_ms")
+        draft = re.sub("keep: never", "keep: 1d", uncommented(self.text))
+        self.assertEqual(self.gone(self.sweep(draft)), {"cards": 1})
+        self.left("cards", 1)
 
 
 @every_engine

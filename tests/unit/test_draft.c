@@ -77,6 +77,9 @@ static void columns_that_end_a_row(void **state)
         {"users", "password_expires_at", EXPIRY_OF_PART},
         {"users", "token_expires_at", EXPIRY_OF_PART},
         {"sessions", "refresh_expires_at", EXPIRY_OF_PART},
+        {"sessions", "expiresat", EXPIRY_OF_ROW},
+        {"sessions", "expirytime", EXPIRY_OF_ROW},
+        {"users", "passwordexpiresat", EXPIRY_OF_PART},
         {"sessions", "until", EXPIRY_NONE},
         {"sessions", "expired_at", EXPIRY_NONE},
         {"sessions", "expires_in", EXPIRY_NONE},
@@ -121,6 +124,72 @@ static void states_and_ages(void **state)
     assert_true(words_outlive_expiry(a, "refresh_token"));
     assert_true(words_outlive_expiry(a, "autoRenew"));
     assert_false(words_outlive_expiry(a, "token"));
+}
+
+static void words_without_gaps(void **state)
+{
+    struct world *w = *state;
+    static const char *const ages[] = {"receivedat", "acctstoptime", "acctstarttime", "authdate",
+                                       "clock",      "lastaccess",   "changed",       "timecreated",
+                                       "event_time", "at",           "happened_at",   "last_activity",
+                                       "createdon",  "date_created"};
+    static const char *const no_ages[] = {"format",
+                                          "state",
+                                          "data",
+                                          "next_run_time",
+                                          "combination",
+                                          "repeat",
+                                          "candidate",
+                                          "run_at",
+                                          "scheduled_at",
+                                          "response_time",
+                                          "password_changed_at",
+                                          "birthdate",
+                                          "update_count",
+                                          "on_time_deleted_at",
+                                          "location",
+                                          "estimate",
+                                          "due_date"};
+    for (size_t i = 0; i < COUNT_OF(ages); i++)
+        if (!words_age(w->arena, ages[i]))
+            fail_msg("%s", ages[i]);
+    for (size_t i = 0; i < COUNT_OF(no_ages); i++)
+        if (words_age(w->arena, no_ages[i]))
+            fail_msg("%s", no_ages[i]);
+    /* The end before the beginning, its own before another's, and any of these before one that is only a
+     * time. */
+    static const char *const order[] = {"acctstoptime", "acctstarttime", "event_time"};
+    assert_true(words_age(w->arena, "created_at") < words_age(w->arena, order[0]));
+    for (size_t i = 1; i < COUNT_OF(order); i++)
+        assert_true(words_age(w->arena, order[i - 1]) < words_age(w->arena, order[i]));
+}
+
+static void marks_of_a_row(void **state)
+{
+    struct world *w = *state;
+    struct arena *a = w->arena;
+    static const char *const handed_on[] = {"published_at", "dispatched", "is_sent", "deliveredAt",
+                                            "processedat",  "sent_date",  "msg_sent"};
+    static const char *const not_handed_on[] = {"unsent",    "sender", "not_sent",
+                                                "last_sent", "status", "created_at"};
+    for (size_t i = 0; i < COUNT_OF(handed_on); i++)
+        if (!words_handed_on(a, handed_on[i]))
+            fail_msg("%s", handed_on[i]);
+    for (size_t i = 0; i < COUNT_OF(not_handed_on); i++)
+        if (words_handed_on(a, not_handed_on[i]))
+            fail_msg("%s", not_handed_on[i]);
+    assert_true(words_soft_deleted(a, "deleted") && words_soft_deleted(a, "deleted_at"));
+    assert_true(words_soft_deleted(a, "is_deleted") && words_soft_deleted(a, "del") &&
+                words_soft_deleted(a, "deletedat"));
+    assert_false(words_soft_deleted(a, "delete_at") || words_soft_deleted(a, "deleted_by") ||
+                 words_soft_deleted(a, "model"));
+    assert_true(words_are_operational(a, "auditlog") && words_are_operational(a, "mailqueue"));
+    assert_true(words_are_operational(a, "radacct") && words_are_operational(a, "audit_log"));
+    assert_false(words_are_operational(a, "blog") || words_are_operational(a, "catalogs"));
+    assert_true(words_are_pool(a, "radippool") && words_are_pool(a, "address_pools"));
+    assert_false(words_are_pool(a, "pool_members"));
+    assert_true(words_name_queue(a, "queue_name") && words_name_queue(a, "name"));
+    assert_false(words_name_queue(a, "id"));
 }
 
 /* --- times -------------------------------------------------------------------------------------- */
@@ -459,6 +528,8 @@ int main(void)
         TEST(tables_that_come_and_go),
         TEST(columns_that_end_a_row),
         TEST(states_and_ages),
+        TEST(words_without_gaps),
+        TEST(marks_of_a_row),
         TEST(units_and_zones),
         TEST(certain_only_where_the_row_ends),
         TEST(what_points_at_a_row),

@@ -55,6 +55,23 @@ static void both_ends_of_a_large_one(void **state)
     assert_int_equal(rows_at(&rows, 1000)[0].integer, 5000);
 }
 
+static void a_row_that_both_ends_have_counts_once(void **state)
+{
+    struct file *f = *state;
+    AUTO(facts_free_p) struct facts *facts = NULL;
+    AUTO(rows_release) struct rows rows = {0};
+    bool whole = true;
+    do_sql(f->sql, "CREATE TABLE t (a TEXT NOT NULL, b INTEGER NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID");
+    do_sql(f->sql, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) INSERT "
+                   "INTO t SELECT 'x', i FROM n");
+    look(f, inspect(f, "t", &facts), &rows, &whole);
+    assert_false(whole);
+    assert_int_equal(rows.n_columns, 2);
+    assert_int_equal(rows.n_rows, 1500);
+    assert_int_equal(rows_at(&rows, 1000)[1].integer, 1500);
+    assert_int_equal(rows_at(&rows, 1499)[1].integer, 1001);
+}
+
 static void a_large_one_without_a_key(void **state)
 {
     struct file *f = *state;
@@ -92,6 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_of_a_small_table),
         TEST(both_ends_of_a_large_one),
+        TEST(a_row_that_both_ends_have_counts_once),
         TEST(a_large_one_without_a_key),
         TEST(what_cannot_be_read),
     };
