@@ -6,7 +6,6 @@ metrics and log events are those of the program.
     test_docs.py --write [PAGE…]     writes what the examples and the demo really print into the pages; also docs/reference.md and
                              the tables
 """
-import json
 import re
 import sqlite3
 import subprocess
@@ -182,31 +181,6 @@ def write(*names):
         README.write_text(readme[:said.start(1)] + shown + readme[said.end(1):])
 
 
-# --- the alert rules, as Prometheus itself judges them: what fires each, and the nearest that does not
-
-MINUTES = 240
-ALERTS = {
-    "LapseDown": ('up{job="lapse"}', "0x240", "1x240"),
-    "LapseTickErrors": ('lifecycle_tick_errors_total{scheduler="s"}', "0+1x240", "7x240"),
-    "LapseNoSuccess": ('lapse_last_success_timestamp_seconds{scheduler="s"}', "0x240", "0+60x240"),
-    "LapseLate": ('lapse_next_tick_timestamp_seconds{scheduler="s"}', "0x240", "600+60x240"),
-    "LapseNothingGoes": ('lapse_oldest_due_age_seconds{scheduler="s",table="t"}', "604800+60x240", "604800+30x240"),
-    "LapseBacklog": ('lapse_due_rows{scheduler="s",table="t"}', "10000x240", "10000x150 0x2 10000x90"),
-    "LapseRowsSkipped": ('lapse_rows_skipped_total{scheduler="s",table="t",reason="refused"}', "0+1x240", "3x240"),
-}
-
-
-def alert_tests():
-    """A file for promtool test rules, which is JSON, and so YAML."""
-    tests = []
-    for alert, (series, fires, quiet) in ALERTS.items():
-        labels = dict(re.findall(r'(\w+)="(\w+)"', series))
-        for values, expected in ((fires, [{"exp_labels": labels}]), (quiet, [])):
-            tests.append({"interval": "1m", "input_series": [{"series": series, "values": values}],
-                          "alert_rule_test": [{"eval_time": f"{MINUTES}m", "alertname": alert, "exp_alerts": expected}]})
-    return json.dumps({"rule_files": ["alerts.yml"], "evaluation_interval": "1m", "tests": tests})
-
-
 class Documents(unittest.TestCase):
     maxDiff = None
 
@@ -236,16 +210,11 @@ class Documents(unittest.TestCase):
         self.assertEqual(metrics_table().count("\n") - 2, len(re.findall(r"^    METRIC_\w+,", header[0], re.M)))
         self.assertEqual(events_table().count("\n") - 2, len(re.findall(r"^    EVENT_\w+,", header[1], re.M)))
 
-    def test_the_alerts_fire_when_they_should(self):
-        blocks = {name: body for language, name, body in BLOCK.findall(RUNNING.read_text()) if language == "yaml"}
-        self.assertEqual(set(re.findall(r"- alert: (\w+)", blocks["alerts.yml"])), set(ALERTS))
-        self.assertLessEqual(set(re.findall(r"\b(?:lapse|lifecycle)_\w+", blocks["alerts.yml"])),
+    def test_the_alerts_are_about_metrics_that_there_are(self):
+        """tests/suite/test_prometheus.py has when they fire."""
+        rules = next(body for language, name, body in BLOCK.findall(RUNNING.read_text()) if name == "alerts.yml")
+        self.assertLessEqual(set(re.findall(r"\b(?:lapse|lifecycle)_\w+", rules)),
                              set(re.findall(r"\| `(\w+)` \|", metrics_table())))
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "alerts.yml").write_text(blocks["alerts.yml"])
-            (Path(folder) / "test.yml").write_text(alert_tests())
-            done = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=folder, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_table_of_metrics_is_what_is_served(self):
         """Name, type, words and labels of all that a running daemon shows."""

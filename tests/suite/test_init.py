@@ -464,6 +464,17 @@ class OnPostgres(Drafts, PostgresTest):
         self.assertNotIn("partition_sessions_1", self.text)
         self.assertNotIn("v_sessions", self.text)
 
+    def test_partitions_stand_for_their_parent(self):
+        self.given("""
+            create table app_sessions (id int primary key, expires_at timestamptz);
+            create table app_session_event (at timestamptz not null, session_id int not null references app_sessions (id)
+                                            on delete cascade) partition by range (at);
+            create table app_session_event_1 partition of app_session_event for values from ('2024-01-01') to ('2025-01-01');
+            create table app_session_event_2 partition of app_session_event default""")
+        _, every = self.draft(clean=False)
+        self.assertEqual(every["policies"]["app_sessions"]["with"], ["app_session_event(session_id)"])
+        self.assertNotIn("app_session_event_", self.text.replace("app_session_event_session_id_fkey", ""))
+
     def test_no_privileges(self):
         self.given("""
             create table sessions (id int primary key, expires_at timestamptz);

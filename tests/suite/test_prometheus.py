@@ -1,11 +1,15 @@
 """A real Prometheus scrapes a daemon, and promtool reads what it serves."""
 import json
+import re
 import subprocess
 import time
 import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
+
+import yaml
 
 from daemon import *
 from harness import *
@@ -61,6 +65,99 @@ class Prometheus:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+STEP = 5 * MINUTE
+RUNNING = Path(__file__).resolve().parents[2] / "docs" / "running.md"
+
+
+class Series:
+    """A scheduler's metrics over some days, as promtool's tests write them."""
+
+    def __init__(self, days, every, fails=lambda tick: False, leaves=lambda tick: False, skips=lambda tick: False,
+                 rests=lambda tick: False, up=1, late=False):
+        n = days * DAY // STEP
+        self.up = [up] * n
+        self.success, self.next, self.errors, self.due, self.age, self.skipped = ([0] * n for _ in range(6))
+        success, errors, skipped, oldest = 0, 0, 0, 0
+        for i in range(n):
+            now = i * STEP
+            tick, due = divmod(now, every)
+            if due == 0 and not rests(tick):
+                errors, skipped = errors + fails(tick), skipped + skips(tick)
+                success = success if fails(tick) else now
+                oldest = oldest if fails(tick) or leaves(tick) else now
+            following = next(t for t in range(tick + 1, tick + 9) if not rests(t)) * every
+            self.success[i], self.next[i], self.errors[i] = success, every if late else following, errors
+            self.due[i], self.age[i], self.skipped[i] = (now - oldest) * 10, now - oldest, skipped
+
+    def text(self):
+        labels = 'scheduler="s",table="t",instance="a"'
+        named = [('lapse_last_success_timestamp_seconds{scheduler="s",instance="a"}', self.success),
+                 ('lapse_next_tick_timestamp_seconds{scheduler="s",instance="a"}', self.next),
+                 ('lifecycle_tick_errors_total{scheduler="s",instance="a"}', self.errors),
+                 (f"lapse_due_rows{{{labels}}}", self.due), (f"lapse_oldest_due_age_seconds{{{labels}}}", self.age),
+                 (f'lapse_rows_skipped_total{{{labels},reason="refused"}}', self.skipped),
+                 ('up{job="lapse",instance="a"}', self.up)]
+        return [{"series": name, "values": " ".join(map(str, values))} for name, values in named]
+
+
+class AlertRules(unittest.TestCase):
+    """The rules of the documentation, held by promtool against days of a daemon's metrics."""
+
+    def assert_fires(self, series, expected):
+        """expected: {seconds: {the alerts that fire then}}. All others do not."""
+        home = new_path("rules")
+        home.mkdir()
+        rules = re.search(r"^```yaml alerts.yml\n(.*?)^```", RUNNING.read_text(), re.M | re.S)[1]
+        (home / "alerts.yml").write_text(rules)
+        questions = []
+        for second, firing in expected.items():
+            for name in re.findall(r"alert: (\w+)", rules):
+                samples = [{"labels": "{}", "value": 1}] if name in firing else []
+                questions.append({"expr": f'count(ALERTS{{alertstate="firing",alertname="{name}"}})',
+                                  "eval_time": f"{second}s", "exp_samples": samples})
+        tests = [{"interval": f"{STEP}s", "input_series": series.text(), "promql_expr_test": questions}]
+        (home / "test.yml").write_text(json.dumps({"rule_files": ["alerts.yml"], "evaluation_interval": f"{STEP}s",
+                                                   "tests": tests}))
+        r = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=home, capture_output=True, text=True)
+        self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+
+    def test_each_says_how_bad_and_what(self):
+        rules = yaml.safe_load(re.search(r"^```yaml alerts.yml\n(.*?)^```", RUNNING.read_text(), re.M | re.S)[1])
+        for rule in rules["groups"][0]["rules"]:
+            if "alert" in rule:
+                self.assertIn(rule["labels"]["severity"], ("warning", "critical"), rule)
+                self.assertTrue(rule["annotations"]["summary"], rule)
+
+    def test_one_that_is_down_or_late(self):
+        self.assert_fires(Series(2, HOUR, up=0, late=True), {HOUR + STEP: {"LapseDown"}, DAY: {"LapseDown", "LapseLate"}})
+
+    def test_a_nightly_one_that_works(self):
+        self.assert_fires(Series(3, DAY), {2 * DAY + hour * HOUR + 1800: set() for hour in (0, 5, 12, 23)})
+
+    def test_one_of_working_days(self):
+        weekend = Series(14, DAY, rests=lambda tick: tick % 7 >= 5)
+        self.assert_fires(weekend, {6 * DAY + HOUR: set(), 14 * DAY - HOUR: set()})
+
+    def test_a_nightly_one_that_fails(self):
+        self.assert_fires(Series(12, DAY, fails=lambda tick: tick >= 7),
+                          {7 * DAY - HOUR: set(), 7 * DAY + HOUR: {"LapseTickErrors"},
+                           12 * DAY - HOUR: {"LapseTickErrors", "LapseNoSuccess"}})
+
+    def test_a_nightly_one_that_leaves_rows(self):
+        self.assert_fires(Series(4, DAY, leaves=lambda tick: tick >= 2, skips=lambda tick: tick == 2),
+                          {2 * DAY - HOUR: set(),
+                           2 * DAY + 4 * HOUR: {"LapseNothingGoes", "LapseBacklog", "LapseRowsSkipped"}})
+
+    def test_one_that_fails_once(self):
+        self.assert_fires(Series(3, STEP, fails=lambda tick: tick == 300),
+                          {300 * STEP - HOUR: set(), 300 * STEP + 20 * MINUTE: set(), 2 * DAY: set()})
+
+    def test_one_that_fails(self):
+        self.assert_fires(Series(3, STEP, fails=lambda tick: tick >= 600),
+                          {600 * STEP - HOUR: set(), 600 * STEP + 3 * HOUR: {"LapseTickErrors", "LapseNoSuccess"}})
 
 
 @every_engine
