@@ -350,12 +350,19 @@ static bool has_state_column(const struct table *t, struct arena *a)
     return false;
 }
 
+/* Sessions and their like that nobody has used for long. */
+static bool falls_asleep(const struct sight *s, struct arena *a)
+{
+    return s->age.usable && words_end_as_ephemeral(a, s->look->table->name) &&
+           words_last_used(a, s->age.column->name);
+}
+
 /* By age alone only where no column tells rows that have ended from others: those would go too. */
 static bool piles_up(const struct sight *s, struct arena *a)
 {
     const struct table *t = s->look->table;
     return !s->expires.usable && (s->age.usable || s->handed_on.since.usable) && !has_state_column(t, a) &&
-           words_are_operational(a, t->name);
+           (words_are_operational(a, t->name) || falls_asleep(s, a));
 }
 
 static bool is_soft_deleted(const struct sight *s)
@@ -448,9 +455,15 @@ static void draft_ended(struct draft *d, const struct sight *s)
 static void draft_age(struct draft *d, const struct sight *s)
 {
     const struct draft_time *since = s->handed_on.since.usable ? &s->handed_on.since : &s->age;
-    const char *what = arena_printf(d->arena, "its rows pile up, as its name says; %s says how old they are",
-                                    since->column->name);
-    struct draft_policy *p = add_policy(d, s, DRAFT_AGE, since, what);
+    const char *why =
+        words_are_operational(d->arena, s->look->table->name)
+            ? arena_printf(d->arena, "its rows pile up, as its name says; %s says how old they are",
+                           since->column->name)
+            : arena_printf(d->arena,
+                           "its rows are short-lived, as its name says; %s says when they "
+                           "were last used",
+                           since->column->name);
+    struct draft_policy *p = add_policy(d, s, DRAFT_AGE, since, why);
     require_handed_on(d, p, s);
     draft_say(d->arena, &p->decide, "whether its rows may go by age, and how long they are kept");
     say_all(d->arena, &p->decide, &s->notes);

@@ -14,8 +14,8 @@ static const char *const ephemeral[] = {
     "throttle", "ratelimit", "cooldown",  "handshake",  "otp",     "captcha", "csrf",      "reset",
 };
 /* Say nothing at the end of a name: presence_entries, idempotency_keys. */
-static const char *const filler[] = {"entry", "row", "data", "store",  "table",
-                                     "key",   "tbl", "map",  "bucket", "directory"};
+static const char *const filler[] = {"entry", "row",    "data",      "store", "table", "key", "tbl",
+                                     "map",   "bucket", "directory", "uint",  "str",   "dbl", "bin"};
 /* Beside them in a name: words that only say where such a row comes from. With any other word it may be
  * somebody's own: a vehicle lease, a trading session, a security token. */
 static const char *const technical[] = {
@@ -111,6 +111,10 @@ static const char *const ages[] = {
     "login",     "started",    "start",       "created",   "create",     "inserted",     "added",
     "enqueued",  "queued",     "recorded",
 };
+
+/* They say when a row was last of use, beside the beginning and the end of it. */
+static const char *const last_used[] = {"seen",    "accessed", "access",   "activity", "used",
+                                        "updated", "update",   "modified", "changed",  "change"};
 
 /* --- taking names apart -----------------------------------------------------------------------------------
  */
@@ -320,6 +324,11 @@ bool words_are_operational(struct arena *a, const char *table)
     return head_is_among(a, table, operational, COUNT_OF(operational)) || ends_as_operational(a, table);
 }
 
+bool words_end_as_ephemeral(struct arena *a, const char *table)
+{
+    return head_is_among(a, table, ephemeral, COUNT_OF(ephemeral));
+}
+
 bool words_are_pool(struct arena *a, const char *table)
 {
     return head_is_among(a, table, pool, COUNT_OF(pool));
@@ -488,4 +497,10 @@ int words_age(struct arena *a, const char *column)
     if (rank)
         return (int)(of_something + rank);
     return strstr(all.list[w.n], "time") ? (int)other : 0;
+}
+
+bool words_last_used(struct arena *a, const char *column)
+{
+    struct words w = without_suffix(a, column);
+    return w.n && IS_AMONG(w.list[w.n - 1], last_used);
 }

@@ -17,6 +17,8 @@ const char *word_singular(struct arena *a, const char *word);
 /* The table's rows come and go by design: the last word that says something is session, lease, token, cache,
  * … and no word speaks of money, records or people's things. */
 bool words_are_ephemeral(struct arena *a, const char *table);
+/* The same of the last word alone: whose they are is for people to decide. */
+bool words_end_as_ephemeral(struct arena *a, const char *table);
 /* Rows that are to be worked off or delivered: queue, outbox, … They have a life of their own. */
 bool words_are_queue(struct arena *a, const char *table);
 /* Rows that pile up by design: log, event, run, attempt, … */
@@ -45,6 +47,8 @@ bool word_is_ended(struct arena *a, const char *value, size_t len);
 bool words_handed_on(struct arena *a, const char *column);
 /* A row that is only marked as deleted: deleted_at, is_deleted, del. */
 bool words_soft_deleted(struct arena *a, const char *column);
+/* The column says when a row was last used or changed: lastaccess, last_seen_at, updated_at. */
+bool words_last_used(struct arena *a, const char *column);
 /* How well the column says since when a row is as it is: the lower the better, from 1; 0: not at all. */
 int words_age(struct arena *a, const char *column);
 

@@ -141,6 +141,22 @@ class Seeds(Drafts):
                 self.assertEqual(policy["keep"], "never", name)
         self.assertIn("completed 1, failed 1, queued 1", self.text)
 
+    def test_sessions_by_their_last_use(self):
+        self.given("""create table web_sessions (id integer primary key, lastaccess bigint);
+            create table mdl_sessions (id integer primary key, timecreated bigint, timemodified bigint);
+            create table upload_tokens (id integer primary key, created_at_ms bigint);
+            create table history_uint (id integer primary key, clock bigint)""")
+        self.insert("web_sessions", (1, S))
+        self.insert("mdl_sessions", (1, S, S))
+        self.insert("upload_tokens", (1, MS))
+        self.insert("history_uint", (1, S))
+        live, every = self.draft()
+        age = {name: p.get("age") for name, p in every["policies"].items()}
+        self.assertEqual((age["web_sessions"], age["mdl_sessions"], age["history_uint"]),
+                         ("lastaccess", "timemodified", "clock"))
+        self.assertNotIn("upload_tokens", every["policies"])    # when they began does not say that they are over
+        self.assertEqual({"web_sessions", "mdl_sessions"} & set(live["policies"]), set())
+
     def test_nothing_goes_that_must_not(self):
         self.fill()
         live, every = self.draft()
