@@ -5,7 +5,7 @@ THREADS ?= build-tsan
 CONFIGURE = scripts/configure
 MESON_SAN = --werror -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
 
-.PHONY: all demo test test-cluster test-mysql bench docs setup sanitized threads format clean
+.PHONY: all demo quick test test-cluster test-mysql bench docs setup sanitized threads format clean
 
 all: setup
 	@test -f $(BUILD)/build.ninja || $(CONFIGURE) $(BUILD)
@@ -22,6 +22,10 @@ threads: setup
 
 demo: all
 	@scripts/demo $(BUILD)/lapse
+
+# Whether the core works, within seconds of a build.
+quick: all
+	@LAPSE_BUILD_PLAIN=$(abspath $(BUILD)) tests/run $(BUILD) --quick
 
 test: all sanitized threads
 	@LAPSE_BUILD_PLAIN=$(abspath $(BUILD)) LAPSE_BUILD_TSAN=$(abspath $(THREADS)) tests/run $(SANITIZED)
