@@ -245,23 +245,6 @@ static void find_states(struct sight *s, struct arena *a)
         }
 }
 
-static void find_age(struct sight *s, struct arena *a)
-{
-    const struct table *t = s->look->table;
-    int best = 0;
-    for (size_t i = 0; i < t->n_columns; i++) {
-        const struct column *c = &t->columns[i];
-        int rank = may_be_time(c) ? words_age(a, c->name) : 0;
-        if (!rank || (best && rank >= best))
-            continue;
-        struct draft_time time = draft_time_of(s->look, c, a);
-        if (!time.usable)
-            continue;
-        s->age = time;
-        best = rank;
-    }
-}
-
 static bool is_zero_or_one(const struct value *v)
 {
     if (v->kind == VALUE_INTEGER)
@@ -285,6 +268,29 @@ static bool is_flag(const struct draft_look *l, const struct column *c, struct a
             any |= v->kind != VALUE_NULL;
         }
     return (any || c->type == TYPE_INTEGER) && !words_say_time(a, c->name);
+}
+
+/* `dispatched integer`: that it was done, not when. */
+static bool is_mere_mark(const struct draft_look *l, const struct column *c, struct arena *a)
+{
+    return (words_handed_on(a, c->name) || words_soft_deleted(a, c->name)) && is_flag(l, c, a);
+}
+
+static void find_age(struct sight *s, struct arena *a)
+{
+    const struct table *t = s->look->table;
+    int best = 0;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const struct column *c = &t->columns[i];
+        int rank = may_be_time(c) && !is_mere_mark(s->look, c, a) ? words_age(a, c->name) : 0;
+        if (!rank || (best && rank >= best))
+            continue;
+        struct draft_time time = draft_time_of(s->look, c, a);
+        if (!time.usable)
+            continue;
+        s->age = time;
+        best = rank;
+    }
 }
 
 /* When the column says yes. A count's 0 may stand for "not yet". */
@@ -357,11 +363,13 @@ static bool falls_asleep(const struct sight *s, struct arena *a)
            words_last_used(a, s->age.column->name);
 }
 
-/* By age alone only where no column tells rows that have ended from others: those would go too. */
+/* By age alone only where no column tells rows that have ended from others: those would be deleted too. Of a
+ * queue, that a row was handed on tells it as well as a state. */
 static bool piles_up(const struct sight *s, struct arena *a)
 {
     const struct table *t = s->look->table;
-    return !s->expires.usable && (s->age.usable || s->handed_on.since.usable) && !has_state_column(t, a) &&
+    return !s->expires.usable && (s->age.usable || s->handed_on.since.usable) &&
+           (!has_state_column(t, a) || (s->handed_on.since.usable && words_are_queue(a, t->name))) &&
            (words_are_operational(a, t->name) || falls_asleep(s, a));
 }
 
@@ -668,21 +676,28 @@ void draft_sort(struct draft *d)
         d->n_certain++;
 }
 
-/* Its key is a queue's name: a row is a queue with its settings. */
-static bool holds_queues(const struct table *t, struct arena *a)
+/* The column by which a row is a queue with its settings: its key is a queue's name, or the table is called
+ * `queues` and its rows have names. NULL: there is none. */
+static const struct column *name_of_queue(const struct table *t, struct arena *a)
 {
-    return words_are_queue(a, t->name) && t->n_key == 1 && words_name_queue(a, t->key[0]->name);
+    if (words_are_queue(a, t->name) && t->n_key == 1 && words_name_queue(a, t->key[0]->name))
+        return t->key[0];
+    for (size_t i = 0; words_are_queues(a, t->name) && i < t->n_columns; i++)
+        if (words_name_queue(a, t->columns[i].name))
+            return &t->columns[i];
+    return NULL;
 }
 
 /* Rows that are part of how a system is set up, however their names sound. */
 static bool is_configuration(struct sight *s, struct arena *a)
 {
     const struct table *t = s->look->table;
+    const struct column *queue = name_of_queue(t, a);
     if (words_are_pool(a, t->name))
         draft_say(a, &s->notes, "its name says that it is a pool: its rows are handed out again");
-    else if (holds_queues(t, a))
-        draft_say(a, &s->notes, "its key is %s: its rows are queues, not what waits in them",
-                  t->key[0]->name);
+    else if (queue)
+        draft_say(a, &s->notes, "its %s is %s: its rows are queues, not what waits in them",
+                  t->n_key == 1 && queue == t->key[0] ? "key" : "queue's name", queue->name);
     else
         return false;
     return true;

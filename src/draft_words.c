@@ -306,6 +306,13 @@ bool words_are_queue(struct arena *a, const char *table)
     return head_is_among(a, table, queue, COUNT_OF(queue));
 }
 
+bool words_are_queues(struct arena *a, const char *table)
+{
+    struct words w = words_of_name(a, table);
+    const char *one = w.n == 1 ? word_singular(a, w.list[0]) : NULL;
+    return one && strcmp(one, w.list[0]) != 0 && IS_AMONG(one, queue);
+}
+
 /* "auditlog" is a log, a "catalog" is none. */
 static bool ends_as_operational(struct arena *a, const char *table)
 {

@@ -21,6 +21,8 @@ bool words_are_ephemeral(struct arena *a, const char *table);
 bool words_end_as_ephemeral(struct arena *a, const char *table);
 /* Rows that are to be worked off or delivered: queue, outbox, … They have a life of their own. */
 bool words_are_queue(struct arena *a, const char *table);
+/* The name is no more than "queues": each row may be one. */
+bool words_are_queues(struct arena *a, const char *table);
 /* Rows that pile up by design: log, event, run, attempt, … */
 bool words_are_operational(struct arena *a, const char *table);
 /* Rows that are handed out and given back: an end that is written in one is not its end. */

@@ -289,6 +289,14 @@ class HandedOn(Drafts):
         self.assertEqual(self.gone(self.sweep(draft)), {"events_outbox": 1})
         self.left("events_outbox", 1)
 
+    def test_a_number_without_rows_may_be_a_flag(self):
+        p = self.drafted("msg_queue", "created_at_ms bigint, dispatched integer not null default 0")
+        self.assertEqual((p["age"], p["where"]), ("created_at_ms", {"dispatched": 1}))
+
+    def test_a_state_without_values(self):
+        p = self.drafted("email_queue", "status varchar(20), created_at_ms bigint, delivered_at_ms bigint")
+        self.assertEqual((p["age"], p["where"]), ("delivered_at_ms", {"delivered_at_ms": {"gt": 0}}))
+
     def test_nothing_says_it(self):
         self.assertEqual(self.drafted("outbox", "created_at_ms bigint")["age"], "created_at_ms")
         self.assertIn("decide: which rows are done with", self.text)
@@ -317,11 +325,13 @@ class Names(Drafts):
     def test_what_is_set_up(self):
         self.given("""create table queues (name varchar(40) not null primary key, created_at_ms bigint, updated_at_ms bigint);
                       create table radippool (id integer primary key, expiry_time bigint, updated_at_ms bigint);
+                      create table outboxes (id integer primary key, queue_name varchar(40), created_at_ms bigint);
                       create table work_queue (id integer primary key, name text, created_at_ms bigint)""")
         self.insert("radippool", (1, S, MS))
         _, every = self.draft()
         self.assertEqual(set(every["policies"]), {"work_queue"})
         self.assertIn("its key is name: its rows are queues, not what waits in them", self.text)
+        self.assertIn("its queue's name is queue_name: its rows are queues", self.text)
         self.assertIn("its name says that it is a pool", self.text)
 
     def test_soft_deletes(self):
