@@ -1,12 +1,11 @@
 """The case `pg-boss`: finished jobs in pg-boss's own tables, on PostgreSQL. It moves them to an archive and deletes them from
 there later; lapse deletes them where they are.
 
-pg-boss is installed from npm into a temporary folder (version 10, for Node 20 and later). Its tables have no index that finds what has
+pg-boss is installed by scripts/setup (tests/node; version 10, for Node 20 and later). Its tables have no index that finds what has
 ended; `lapse check` names one, and lapse is measured without it and with it.
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,32 +15,21 @@ from missing import Missing
 from race import Lapse, floor, loop
 
 HERE = ("postgresql",)
-PACKAGE = "pg-boss@10"
 SCRIPT = Path(__file__).resolve().parent / "boss.js"
 NOW = "2026-01-02T00:00:00Z"
 
-_folder = []
 
-
-def installed():
-    """The folder with pg-boss in it; npm fetches it once per run."""
-    if not _folder:
-        if not shutil.which("npm"):
-            raise Missing("npm is not installed")
-        home = harness.new_path("boss")
-        home.mkdir()
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(home), PACKAGE],
-                              capture_output=True, text=True, cwd=home)
-        if done.returncode:
-            raise Missing(f"npm could not install {PACKAGE}")
-        shutil.copy(SCRIPT, home)
-        _folder.append(home)
-    return _folder[0]
+def modules():
+    """The folder with pg-boss in it."""
+    found = harness.node_modules()
+    if not found:
+        raise Missing("pg-boss is not installed: run scripts/setup bench")
+    return found
 
 
 def boss(action, db):
-    done = subprocess.run(["node", "boss.js", action, db.dsn], capture_output=True, text=True, cwd=installed(),
-                          env={"PATH": os.environ["PATH"], "HOME": str(installed()), "TZ": "UTC"})
+    done = subprocess.run(["node", str(SCRIPT), action, db.dsn], capture_output=True, text=True, cwd=harness.folder(),
+                          env={"PATH": os.environ["PATH"], "HOME": str(harness.folder()), "NODE_PATH": str(modules()), "TZ": "UTC"})
     if done.returncode:
         sys.exit(f"pg-boss failed: {done.stdout}{done.stderr}")
     return done.stdout
@@ -76,7 +64,7 @@ class Jobs:
 
     @staticmethod
     def missing():
-        installed()
+        modules()
 
     @staticmethod
     def now():

@@ -42,7 +42,7 @@ END $$"""
 
 def run(place, case, _rows):
     if not installed():
-        raise Missing("pg_cron is not installed: run bench/setup")
+        raise Missing("pg_cron is not installed: run scripts/setup bench")
     place.db.execute(procedure(case.loop_sql(place.engine, 1000)))
     place.db.close()
     with contextlib.closing(place.server.connect("postgres")) as c, c.cursor() as cursor:

@@ -40,7 +40,7 @@ class Partitions:
     @staticmethod
     def missing():
         if not installed():
-            raise Missing("pg_partman is not installed: run bench/setup")
+            raise Missing("pg_partman is not installed: run scripts/setup bench")
 
     @staticmethod
     def now():

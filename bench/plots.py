@@ -13,7 +13,7 @@ def library():
     try:
         import matplotlib
     except ImportError:
-        raise Missing("no plots: python3-matplotlib is not installed: run bench/setup")
+        raise Missing("no plots: python3-matplotlib is not installed: run scripts/setup bench")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
     plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11,

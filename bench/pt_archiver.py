@@ -15,7 +15,7 @@ class Archiver:
     def __call__(self, place, case, rows):
         program = shutil.which("pt-archiver")
         if not program:
-            raise Missing("pt-archiver is not installed: run bench/setup")
+            raise Missing("pt-archiver is not installed: run scripts/setup bench")
         most = rows // self.one_of
         due = f"{case.condition('mariadb', 'm')} AND m.id <= {most}"
         for table in ("log", "work_queue", "metadata"):

@@ -120,7 +120,7 @@ class Galera:
 
     def __init__(self, settings=None):
         if not pathlib.Path(PROVIDER).exists():
-            raise RuntimeError(f"no {PROVIDER}: run scripts/setup")
+            raise RuntimeError(f"no {PROVIDER}: run scripts/setup test")
         self._more, self.nodes = settings or {}, []
         at_end(self.stop)
         while not self._started():

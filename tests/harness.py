@@ -268,6 +268,12 @@ class Lapse:
         return Result(self.args, self.process.returncode, *self.so_far()).sane(signals)
 
 
+def node_modules():
+    """The folder of the modules that tests/node names; None: scripts/setup could not install them."""
+    made = ROOT / "build-node"
+    return made / "node_modules" if (made / "installed.json").is_file() else None
+
+
 # --- test cases ----------------------------------------------------------------------------------------
 
 def last_part(table):
@@ -635,7 +641,7 @@ def main(arguments=None):
 __all__ = [
     "Case", "DAY", "HOUR", "Lapse", "MINUTE", "MS", "Mariadb", "MariadbTest", "NOW", "NOW_AT", "Postgres", "PostgresTest",
     "ROOT", "Result", "S", "SECOND", "Sqlite", "SqliteTest", "TooSoon", "US", "again", "at_end", "contract_file", "counts", "every_engine", "every_server",
-    "folder", "iso", "lapse", "last_part", "main", "mariadb", "new_path", "not_on", "postgres",
+    "folder", "iso", "lapse", "last_part", "main", "mariadb", "new_path", "node_modules", "not_on", "postgres",
     "program",
 ]
 

@@ -398,7 +398,7 @@ def _install(made):
             cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={"PATH": os.environ["PATH"], "TMPDIR": str(home)})      # in /tmp, servers that start tidy up after each other
     except FileNotFoundError:
-        raise RuntimeError("no MariaDB server: run scripts/setup")
+        raise RuntimeError("no MariaDB server: run scripts/setup test")
     if done.returncode != 0:
         raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}")
     os.rename(home / "data", made)

@@ -275,7 +275,7 @@ class Postgres:
     def _create(self):
         bins = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
         if not bins:
-            raise RuntimeError("no PostgreSQL server under /usr/lib/postgresql: run scripts/setup")
+            raise RuntimeError("no PostgreSQL server under /usr/lib/postgresql: run scripts/setup test")
         self.bin = bins[-1].parent
         self.home.mkdir()
         if os.getuid() == 0:

@@ -1,7 +1,6 @@
 """Every example of docs/purges.md in a language is run as it stands there, and does what the page says."""
 import contextlib
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -83,14 +82,8 @@ class Languages(Scheduling, PostgresTest):
             c.commit()
         self.scheduled(self.ID)
 
-    def node(self):
-        """Where its driver is; None: it is not there."""
-        npm = shutil.which("npm") and subprocess.run(["npm", "root", "--global"], capture_output=True, text=True)
-        root = npm and Path(npm.stdout.strip())
-        return root if root and (root / "pg").is_dir() else None
-
     def test_node(self):
-        root = self.node()
+        root = node_modules()
         if not root:
             return self.bound(*re.search(r'query\("(.*?)", \[(.*?)\]\);', block("js")).groups())
         script = ("const { Client } = require('pg'); (async () => { const [dsn, id] = process.argv.slice(1); "

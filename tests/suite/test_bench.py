@@ -17,7 +17,7 @@ from harness import *
 
 ENGINES = {"sqlite", "postgresql", "mariadb"}
 PEERS = "pt-archiver|pg_partman|pg-boss"
-INSTALL = r"run bench/setup$|^npm "
+INSTALL = "run scripts/setup bench$"
 
 
 def bench(*args, out=None, **env):
@@ -111,7 +111,7 @@ class Races(unittest.TestCase):
     def test_plots(self):
         plots = sorted(p.name for p in self.out.glob("*.png"))
         if "no plots: " in self.done.stderr:
-            return self.assertRegex(self.done.stderr, "no plots: .* run bench/setup")
+            return self.assertRegex(self.done.stderr, "no plots: .* run scripts/setup bench")
         self.assertEqual(plots, ["batches.png", "growth.png", "load.png", "races.png"])
         self.assertTrue(all(f"]({name})" in self.page for name in plots))
 
