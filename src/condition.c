@@ -98,13 +98,13 @@ void read_like(struct reader *r, const struct node *n, void *cond, size_t *count
 void read_older_than(struct reader *r, const struct node *n, void *cond, size_t *count)
 {
     ((struct cond *)cond)->op = COND_OLDER_THAN;
-    read_time_or_none(r, n, &((struct cond *)cond)->span, count);
+    read_kept_or_none(r, n, &((struct cond *)cond)->span, count);
 }
 
 void read_newer_than(struct reader *r, const struct node *n, void *cond, size_t *count)
 {
     ((struct cond *)cond)->op = COND_NEWER_THAN;
-    read_time_or_none(r, n, &((struct cond *)cond)->span, count);
+    read_kept_or_none(r, n, &((struct cond *)cond)->span, count);
 }
 
 /* --- maps ---------------------------------------------------------------------------------------- */

@@ -638,7 +638,7 @@ static const struct key_doc keys[] = {
      "The columns whose latest time says how old a row is; all NULL is never due.",
      .read = read_names, LIST(policy, age)},
     {"policy", "keep", "duration or map", "",
-     "How long a row is kept after its age; 24h for an orphan unless given.",
+     "How long a row is kept after its age; 24h for an orphan unless given. A number is milliseconds, and whole minutes.",
      .read = read_keep, FIELD(policy, keep)},
     {"policy", "inclusive", "true or false", "false",
      "Whether a row that is exactly as old as keep is due already.",

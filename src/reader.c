@@ -428,42 +428,102 @@ void read_path(struct reader *r, const struct node *n, void *field, size_t *coun
         *(const char **)field = reader_path(r, path);
 }
 
+/* Only what YAML takes for an integer counts in milliseconds; a signed one is refused there by name. */
+static bool is_integer(const struct node *n)
+{
+    return !n->quoted && all_digits(n->text + (*n->text == '-' || *n->text == '+'));
+}
+
 bool reader_span(struct reader *r, const struct node *n, struct span *ret)
 {
     const char *s = reader_text(r, n, "a duration like 90s, 1h30m or 7d");
     if (!s)
         return false;
     struct err e = ERR_INIT;
-    /* Only what YAML takes for an integer counts in milliseconds; a signed one is refused there by name. */
-    bool integer = !n->quoted && all_digits(s + (*s == '-' || *s == '+'));
-    if ((integer ? span_parse_ms(s, ret, &e) : span_parse(s, ret, &e)) == 0)
+    if ((is_integer(n) ? span_parse_ms(s, ret, &e) : span_parse(s, ret, &e)) == 0)
         return true;
     mistakes_add(r->mistakes, n->at, "'%s': %s", r->key, e.text);
     return false;
 }
 
-void read_time(struct reader *r, const struct node *n, void *field, size_t *count)
+/* What was meant by a number: one that makes days as seconds counts those; a small one has lost its unit. */
+static const char *meant_words(struct reader *r, const char *digits, int64_t as_ms_us)
 {
-    (void)count;
+    enum { SMALL = 1000 };
+    AUTO(text_release) struct text seconds = {0};
+    int64_t as_seconds_us;
+    if (as_ms_us < SMALL * US_PER_MS)
+        return arena_printf(r->arena, "%sd, %sh or %sm", digits, digits, digits);
+    if (!mul_i64(as_ms_us, 1000, &as_seconds_us))
+        return "it with a unit, like 30d";
+    span_format(as_seconds_us, &seconds);
+    return arena_printf(r->arena, "%s if it counts seconds", text_str(&seconds));
+}
+
+bool reader_kept_span(struct reader *r, const struct node *n, struct span *ret)
+{
+    const int64_t minute = 60 * US_PER_S;
+    AUTO(text_release) struct text words = {0};
     struct span span;
     if (!reader_span(r, n, &span))
-        return;
+        return false;
+    if (!is_integer(n) || span.us % minute == 0) {
+        *ret = span;
+        return true;
+    }
+    span_format_words(span.us, &words);
+    mistakes_add(r->mistakes, n->at,
+                 "'%s': %s is %s, for a number counts milliseconds; write %s (or %sms if that is meant)",
+                 r->key, n->text, text_str(&words), meant_words(r, n->text, span.us), n->text);
+    return false;
+}
+
+static void take_time(struct reader *r, const struct node *n, struct span span, void *field)
+{
     if (span.kind == SPAN_TIME && span.us > 0)
         *(struct span *)field = span;
     else
         reader_wrong(r, n, "a duration longer than 0");
 }
 
-void read_time_or_none(struct reader *r, const struct node *n, void *field, size_t *count)
+void read_time(struct reader *r, const struct node *n, void *field, size_t *count)
 {
     (void)count;
     struct span span;
-    if (!reader_span(r, n, &span))
-        return;
+    if (reader_span(r, n, &span))
+        take_time(r, n, span, field);
+}
+
+void read_kept(struct reader *r, const struct node *n, void *field, size_t *count)
+{
+    (void)count;
+    struct span span;
+    if (reader_kept_span(r, n, &span))
+        take_time(r, n, span, field);
+}
+
+static void take_time_or_none(struct reader *r, const struct node *n, struct span span, void *field)
+{
     if (span.kind != SPAN_NEVER)
         *(struct span *)field = span;
     else
         reader_wrong(r, n, "a duration");
+}
+
+void read_time_or_none(struct reader *r, const struct node *n, void *field, size_t *count)
+{
+    (void)count;
+    struct span span;
+    if (reader_span(r, n, &span))
+        take_time_or_none(r, n, span, field);
+}
+
+void read_kept_or_none(struct reader *r, const struct node *n, void *field, size_t *count)
+{
+    (void)count;
+    struct span span;
+    if (reader_kept_span(r, n, &span))
+        take_time_or_none(r, n, span, field);
 }
 
 void read_delay(struct reader *r, const struct node *n, void *field, size_t *count)

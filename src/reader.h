@@ -38,6 +38,9 @@ const struct node **reader_items(struct reader *r, const struct node *n, size_t 
 int reader_choice(struct reader *r, const struct node *n, const char *const *words, size_t n_words);
 /* Any duration that can be written; false after a mistake. */
 bool reader_span(struct reader *r, const struct node *n, struct span *ret);
+/* The same where it says how long rows are kept: of an integer, which is milliseconds, whole minutes alone.
+ */
+bool reader_kept_span(struct reader *r, const struct node *n, struct span *ret);
 struct scalar reader_scalar(const struct node *n);
 /* A relative path is one beside the contract's file. */
 const char *reader_path(struct reader *r, const char *path);
@@ -53,6 +56,10 @@ void read_texts(struct reader *r, const struct node *n, void *field, size_t *cou
 void read_path(struct reader *r, const struct node *n, void *field, size_t *count);  /* const char * */
 void read_time(struct reader *r, const struct node *n, void *field, size_t *count);  /* struct span, > 0 */
 void read_time_or_none(struct reader *r, const struct node *n, void *field,
+                       size_t *count); /* struct span, >= 0 */
+/* How long rows are kept: reader_kept_span. */
+void read_kept(struct reader *r, const struct node *n, void *field, size_t *count); /* struct span, > 0 */
+void read_kept_or_none(struct reader *r, const struct node *n, void *field,
                        size_t *count); /* struct span, >= 0 */
 void read_delay(struct reader *r, const struct node *n, void *field,
                 size_t *count); /* struct span, also never */

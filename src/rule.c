@@ -38,7 +38,7 @@ void read_keep_span(struct reader *r, const struct node *n, void *field, size_t 
 {
     (void)count;
     struct span span;
-    if (!reader_span(r, n, &span))
+    if (!reader_kept_span(r, n, &span))
         return;
     if (span.kind == SPAN_TIME && span.us == 0)
         mistakes_add(r->mistakes, n->at, "'%s' is 0, which deletes at once; write 'now' if that is meant",

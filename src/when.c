@@ -231,6 +231,12 @@ static bool fraction_us(const struct part *part, int64_t unit_us, int64_t *ret)
 static int add_part(const char *all, const struct part *part, int64_t *total, struct err *e)
 {
     int word_len = (int)(part->word_len < SHOWN ? part->word_len : SHOWN);
+    if (part->word_len == 1 && *part->word == 'M')
+        return err_set(
+            e, ERR_CONTRACT,
+            "'%.*s': M means months elsewhere, which have no fixed length; write m for minutes, or "
+            "days",
+            SHOWN, all);
     if (find_unit(lengthless_units, COUNT_OF(lengthless_units), part->word, part->word_len))
         return err_set(e, ERR_CONTRACT, "'%.*s': months and years have no fixed length; use days", SHOWN,
                        all);
@@ -294,11 +300,14 @@ int span_parse_ms(const char *digits, struct span *ret, struct err *e)
     return 0;
 }
 
-static const struct unit printed_units[] = {
-    {"d", false, US_PER_DAY},
-    {"h", false, 3600 * US_PER_S},
-    {"m", false, 60 * US_PER_S},
-    {"s", false, US_PER_S},
+static const struct {
+    const char *name, *word;
+    int64_t us;
+} printed_units[] = {
+    {"d", "day", US_PER_DAY},
+    {"h", "hour", 3600 * US_PER_S},
+    {"m", "minute", 60 * US_PER_S},
+    {"s", "second", US_PER_S},
 };
 
 /* The magnitude as unsigned, for that of INT64_MIN does not fit. */
@@ -318,10 +327,9 @@ static void add_milliseconds(uint64_t us, struct text *out)
         while (out->data[out->len - 1] == '0')
             out->data[--out->len] = '\0';
     }
-    text_add(out, "ms");
 }
 
-void span_format(int64_t us, struct text *out)
+static void add_span(int64_t us, bool in_words, struct text *out)
 {
     if (us == 0 || us == INT64_MAX) {
         text_add(out, us ? "never" : "now");
@@ -330,17 +338,29 @@ void span_format(int64_t us, struct text *out)
     uint64_t left = take_sign(us, out);
     const char *gap = "";
     for (size_t i = 0; i < COUNT_OF(printed_units); i++) {
-        uint64_t unit_us = (uint64_t)printed_units[i].us;
-        if (left < unit_us)
+        uint64_t n = left / (uint64_t)printed_units[i].us;
+        left %= (uint64_t)printed_units[i].us;
+        if (!n)
             continue;
-        text_addf(out, "%s%llu%s", gap, (unsigned long long)(left / unit_us), printed_units[i].name);
-        left %= unit_us;
+        text_addf(out, "%s%llu%s%s%s", gap, (unsigned long long)n, in_words ? " " : "",
+                  in_words ? printed_units[i].word : printed_units[i].name, in_words && n != 1 ? "s" : "");
         gap = " ";
     }
     if (left) {
         text_add(out, gap);
         add_milliseconds(left, out);
+        text_add(out, !in_words ? "ms" : left == US_PER_MS ? " millisecond" : " milliseconds");
     }
+}
+
+void span_format(int64_t us, struct text *out)
+{
+    add_span(us, false, out);
+}
+
+void span_format_words(int64_t us, struct text *out)
+{
+    add_span(us, true, out);
 }
 
 /* Rounded to the smaller of the two units before it is split, so that 59.9s does not read 60s. */

@@ -37,14 +37,16 @@ struct span {
     int64_t us; /* SPAN_TIME: >= 0; SPAN_NOW: 0; SPAN_NEVER: INT64_MAX */
 };
 /* A string as SPEC says: one or more `number unit`, or `never`, or `now`; a string of digits alone is
- * refused, and so is what is not a whole number of microseconds. The error text says what was read and what
- * is allowed, without file and line. */
+ * refused, and so are a lone M (elsewhere it means months) and what is not a whole number of microseconds.
+ * The error text says what was read and what is allowed, without file and line. */
 int span_parse(const char *s, struct span *ret, struct err *e);
 /* An integer of milliseconds, written in decimal digits (as YAML gave it). Refuses signs and overflow. */
 int span_parse_ms(const char *digits, struct span *ret, struct err *e);
 /* "7d", "1h 30m", "250ms", "1.5ms", "never" (INT64_MAX), "now" (0). Exact: span_parse reads it back to the
  * same number. A negative one has a leading "-". */
 void span_format(int64_t us, struct text *out);
+/* The same in full words, for sentences: "30 milliseconds", "1 hour 30 minutes". */
+void span_format_words(int64_t us, struct text *out);
 /* "3.2s", "1m 12s", "48ms", "<1ms": a rounded duration for progress and tables. */
 void span_format_rough(int64_t us, struct text *out);
 

@@ -114,7 +114,7 @@ class Conditions:
                 return {"not": None}
             if self.chance(0.05):
                 return None
-            return {op: self.pick("1h", "24h", "1d", 1000, "now", "2w", self.span_text(rng.randrange(1, 10**9)))}
+            return {op: self.pick("1h", "24h", "1d", 60_000, "now", "2w", self.span_text(rng.randrange(1, 10**9)))}
         kind = made.attributes[c]
         values = [r[c] for r in made.rows if r[c] is not None]
         if not values:

@@ -204,7 +204,7 @@ class Times:
         rng = self.rng
         if ms == 0:
             return "now"
-        ways = [ms, f"{ms}ms", f"{ms} ms"]
+        ways = [f"{ms}ms" if ms % 60_000 else ms, f"{ms}ms", f"{ms} ms"]     # a number alone is whole minutes
         for unit, size in (("s", 1000), ("sec", 1000), ("seconds", 1000), ("m", 60_000), ("min", 60_000),
                            ("Minutes", 60_000), ("h", 3_600_000), ("hr", 3_600_000), ("HOURS", 3_600_000),
                            ("d", 86_400_000), ("day", 86_400_000), ("w", 604_800_000), ("weeks", 604_800_000)):

@@ -81,7 +81,7 @@ class AgeAndKeep(Case):
 
     def test_keep_in_milliseconds(self):
         self.insert("job(id, done_ms)", (1, MS - 1501), (2, MS - 1500))
-        self.swept("policies: {job: {table: job, age: done_ms, keep: 1500}}", gone={"job": 1})
+        self.swept("policies: {job: {table: job, age: done_ms, keep: 1500ms}}", gone={"job": 1})
         self.left("job", 2)
 
     def test_keep_of_several_units(self):

@@ -65,7 +65,7 @@ class Mistakes(Case, SqliteTest):
 
     def test_durations(self):
         for keep in ("'5'", "5 parsecs", "-1h", "1h 5", "'+1h'", "1 month", "2 years", "99999999999999999999d", "1h foo", "''",
-                     "1.2.3h", "h", "never 1h", "[1h]", "{}", "-5", "1y", "1mo", "0", "0s", "1,5h", "~", "0x10", "1e3"):
+                     "1.2.3h", "h", "never 1h", "[1h]", "{}", "-5", "1y", "1mo", "0", "0s", "1,5h", "~", "0x10", "1e3", "6M", "1h 30M"):
             with self.subTest(keep):
                 self.policy(f"age: at_ms, keep: {keep}")
 
@@ -73,9 +73,21 @@ class Mistakes(Case, SqliteTest):
         self.policy("age: at_ms, keep: 0", "now")
 
     def test_good_durations(self):
-        for keep in ("1h30m", "60 seconds", "1.5h", "500", "2W", "1 Day", "90 min", "250ms", "3hrs", "never", "now", "1d 2h 3m 4s 5ms"):
+        for keep in ("1h30m", "60 seconds", "1.5h", "86400000", "60000", "500ms", "2W", "1 Day", "90 min", "250ms", "3hrs", "never", "now", "1d 2h 3m 4s 5ms"):
             with self.subTest(keep):
                 self.plan(f"policies: {{t: {{table: t, age: at_ms, keep: {keep}}}}}")
+
+    def test_a_number_that_deletes_everything_is_refused_with_what_it_means(self):
+        """Where it says how long rows are kept; a purge's delay may be any number of milliseconds."""
+        for keep, means, instead in (("30", "30 milliseconds", "30d"), ("86400", "1 minute 26 seconds 400 milliseconds", "1d"),
+                                     ("2592000", "43 minutes 12 seconds", "30d")):
+            for where in ("age: at_ms, keep: %s", "age: at_ms, keep: {by: state, values: {a: %s}}",
+                          "age: at_ms, keep: {by: state, values: {a: 1d}, otherwise: %s}",
+                          "expires: at_ms, where: {at_ms: {older_than: %s}}", "expires: at_ms, hold: {at_ms: {newer_than: %s}}"):
+                with self.subTest(keep=keep, where=where):
+                    self.policy(where % keep, f"{keep} is {means}", f"write {instead}")
+        self.plan("policies: {t: {table: t, age: at_ms, keep: 86400000}}\n"
+                  "purges: {wf: {delay: 30, retention: {failed: 86400}, erases: [t(id)]}}")
 
     def test_bounds(self):
         self.policy("label: x", "expires")

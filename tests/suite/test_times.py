@@ -52,7 +52,7 @@ class Integers(Case):
         self.given("create table t (id integer primary key, at_s bigint)")
         self.insert("t", (1, S - 1), (2, S), (3, S + 1))
         # cutoff 12:00:00.5: 12:00:00 lies strictly before it
-        self.swept("policies: {t: {table: t, age: at_s, keep: 1500}}", gone={"t": 2}, now="2024-06-15T12:00:02Z")
+        self.swept("policies: {t: {table: t, age: at_s, keep: 1500ms}}", gone={"t": 2}, now="2024-06-15T12:00:02Z")
         self.left("t", 3)
 
     def test_no_unit_is_an_error(self):

@@ -260,6 +260,18 @@ static const struct {
      "6:11 'keep' is 0, which deletes at once; write 'now' if that is meant"},
     {AGE "    keep: '60'\n",
      "6:11 'keep': '60' has no unit; write 60s, 60m, 60h, 60d, 60w or 60ms"},
+    {AGE "    keep: 30\n",
+     "6:11 'keep': 30 is 30 milliseconds, for a number counts milliseconds; write 30d, 30h or 30m (or 30ms if that is meant)"},
+    {AGE "    keep: 6M\n",
+     "6:11 'keep': '6M': M means months elsewhere, which have no fixed length; write m for minutes, or days"},
+    {AGE "    keep: 1d\n    where: { a: { older_than: 3600 }, b: { newer_than: 90 } }\n",
+     "7:31 'older_than': 3600 is 3 seconds 600 milliseconds, for a number counts milliseconds; write 1h if it counts seconds (or 3600ms if that is meant)\n"
+     "7:56 'newer_than': 90 is 90 milliseconds, for a number counts milliseconds; write 90d, 90h or 90m (or 90ms if that is meant)"},
+    {AGE "    keep: { by: s, values: { a: 2592000 }, otherwise: 86400 }\n",
+     "6:33 'a': 2592000 is 43 minutes 12 seconds, for a number counts milliseconds; write 30d if it counts seconds (or 2592000ms if that is meant)\n"
+     "6:55 'otherwise': 86400 is 1 minute 26 seconds 400 milliseconds, for a number counts milliseconds; write 1d if it counts seconds (or 86400ms if that is meant)"},
+    {AGE "    keep: { column: c, unit: M }\n",
+     "6:30 'unit' must be us, ms, s, m, h, d or w, not 'M'"},
     {AGE "    keep: -5\n",
      "6:11 'keep': '-5' has a sign; a duration has none"},
     {AGE "    keep: 1 month\n",
@@ -801,7 +813,7 @@ static void test_keep_forms(void **state)
     } forms[] = {
         {"now", KEEP_SPAN, SPAN_NOW, 0, 0},
         {"never", KEEP_SPAN, SPAN_NEVER, INT64_MAX, 0},
-        {"1500", KEEP_SPAN, SPAN_TIME, 1500 * US_PER_MS, 0},
+        {"60000", KEEP_SPAN, SPAN_TIME, 60 * US_PER_S, 0},
         {"1h30m", KEEP_SPAN, SPAN_TIME, 5400 * US_PER_S, 0},
         {"{ by: s, values: { a: now, null: 1d } }", KEEP_BY, SPAN_NEVER, INT64_MAX, 0},
         {"{ by: s, values: { a: 1h }, otherwise: 2s }", KEEP_BY, SPAN_TIME, 2 * US_PER_S, 0},

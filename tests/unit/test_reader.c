@@ -9,7 +9,7 @@ struct thing {
     struct ref *refs;
     size_t n_refs;
     bool flag;
-    struct span span;
+    struct span span, kept, aged;
 };
 
 #define FIELD(name, reader)                                                                                  \
@@ -22,6 +22,8 @@ static const struct key_doc keys[] = {
     {FIELD(refs, read_refs), .count_offset = offsetof(struct thing, n_refs), .standard = "", .doc = "Where."},
     {FIELD(flag, read_bool), .standard = "false", .doc = "Whether.", .not_yet = true},
     {FIELD(span, read_delay), .standard = "1m", .doc = "How long."},
+    {FIELD(kept, read_kept), .standard = "", .doc = "How long."},
+    {FIELD(aged, read_kept_or_none), .standard = "", .doc = "How long ago."},
 };
 
 static int setup(void **state)
@@ -60,19 +62,21 @@ static void every_mistake_of_a_section_is_said(void **state)
     struct reading *g = *state;
     struct thing t = read_thing(g, "cuont: 1\nxyzzy: 2\ncount: 0\nflag: yes\n");
     assert_mistakes(g, "1:1 unknown key 'cuont' (did you mean 'count'?)\n"
-                       "2:1 unknown key 'xyzzy'; allowed: count, word, ref, refs, flag, span\n"
+                       "2:1 unknown key 'xyzzy'; allowed: count, word, ref, refs, flag, span, kept, aged\n"
                        "3:8 'count' must be a whole number of at least 1, not '0'\n"
                        "4:7 'flag' must be true or false (did you mean true?), not 'yes'\n"
                        "9:9 'word' is missing. What it says.");
     assert_int_equal(t.count, 7); /* the default stays */
     read_thing(g, "[1]");
-    assert_mistakes(g,
-                    "1:1 'outer' must be a map with some of the keys (count, word, ref, refs, flag, span), "
-                    "not a list");
+    assert_mistakes(
+        g,
+        "1:1 'outer' must be a map with some of the keys (count, word, ref, refs, flag, span, kept, aged), "
+        "not a list");
     read_thing(g, "{}");
-    assert_mistakes(g,
-                    "1:1 'outer' must be a map with some of the keys (count, word, ref, refs, flag, span), "
-                    "not an empty map");
+    assert_mistakes(
+        g,
+        "1:1 'outer' must be a map with some of the keys (count, word, ref, refs, flag, span, kept, aged), "
+        "not an empty map");
 }
 
 /* YAML cuts t(a, b) at the comma inside [ ] and { }. */
@@ -122,6 +126,36 @@ static void a_message_shows_no_password_and_no_page(void **state)
                        "'012345678901234567890123456789012345678901234567890123456789…'");
 }
 
+static void how_long_rows_are_kept_is_whole_minutes(void **state)
+{
+    struct reading *g = *state;
+    struct thing t = read_thing(g, "{ word: x, span: 30, kept: 86400000, aged: 0 }");
+    assert_mistakes(g, "");
+    assert_int_equal(t.span.us, 30 * US_PER_MS); /* elsewhere any number of milliseconds will do */
+    assert_int_equal(t.kept.us, US_PER_DAY);
+    assert_int_equal(t.aged.kind, SPAN_TIME);
+    t = read_thing(g, "{ word: x, kept: 30ms, aged: '90s' }"); /* with a unit it is meant */
+    assert_mistakes(g, "");
+    assert_int_equal(t.kept.us, 30 * US_PER_MS);
+    t = read_thing(g, "word: x\nkept: 30\naged: 86400\n");
+    assert_mistakes(
+        g, "2:7 'kept': 30 is 30 milliseconds, for a number counts milliseconds; write 30d, 30h or 30m "
+           "(or 30ms if that is meant)\n"
+           "3:7 'aged': 86400 is 1 minute 26 seconds 400 milliseconds, for a number counts "
+           "milliseconds; write 1d if it counts seconds (or 86400ms if that is meant)");
+    assert_int_equal(t.kept.us + t.aged.us, 0);
+    read_thing(g, "word: x\nkept: 2592000\naged: 9223372036854775\n");
+    assert_mistakes(
+        g, "2:7 'kept': 2592000 is 43 minutes 12 seconds, for a number counts milliseconds; write 30d if "
+           "it counts seconds (or 2592000ms if that is meant)\n"
+           "3:7 'aged': 9223372036854775 is 106751991 days 4 hours 54 seconds 775 milliseconds, for a "
+           "number counts milliseconds; write it with a unit, like 30d (or 9223372036854775ms if that "
+           "is meant)");
+    read_thing(g, "word: x\nkept: 0\naged: never\n");
+    assert_mistakes(g, "2:7 'kept' must be a duration longer than 0, not '0'\n"
+                       "3:7 'aged' must be a duration, not 'never'");
+}
+
 static void a_path_is_beside_the_contract(void **state)
 {
     struct reading *g = *state;
@@ -140,7 +174,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_section_has_its_defaults_and_its_keys), TEST(every_mistake_of_a_section_is_said),
         TEST(a_reference_is_put_together_again),       TEST(what_does_not_run_yet_is_noted_for_a_policy),
-        TEST(a_message_shows_no_password_and_no_page), TEST(a_path_is_beside_the_contract),
+        TEST(a_message_shows_no_password_and_no_page), TEST(how_long_rows_are_kept_is_whole_minutes),
+        TEST(a_path_is_beside_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

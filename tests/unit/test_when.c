@@ -72,7 +72,7 @@ static void good_durations_are_exact(void **state)
         {"1second", S},
         {"60 seconds", 60 * S},
         {"1m", MIN},
-        {"5M", 5 * MIN},
+        {"5MIN", 5 * MIN},
         {"1min", MIN},
         {"2mins", 2 * MIN},
         {"1minute", MIN},
@@ -169,6 +169,8 @@ static void bad_durations_say_why(void **state)
         {"1 Year", "months and years"},
         {"2yrs", "months and years"},
         {"1y", "months and years"},
+        {"6M", "'6M': M means months elsewhere, which have no fixed length; write m for minutes, or days"},
+        {"1H 30 M", "M means months elsewhere"},
         {"0.0001ms", "is not a whole number of microseconds"},
         {"0.3333333333h", "is not a whole number of microseconds"},
         {"0.00000000000000000000001w", "is not a whole number of microseconds"},
@@ -251,6 +253,32 @@ static void durations_print(void **state)
         span_format_rough(cases[i].us, &rough);
         assert_string_equal(text_str(&exact), cases[i].exact);
         assert_string_equal(text_str(&rough), cases[i].rough);
+    }
+}
+
+static void durations_print_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t us;
+        const char *words;
+    } cases[] = {
+        {0, "now"},
+        {INT64_MAX, "never"},
+        {D, "1 day"},
+        {30 * D, "30 days"},
+        {90 * MIN, "1 hour 30 minutes"},
+        {30 * MS, "30 milliseconds"},
+        {MS, "1 millisecond"},
+        {1500, "1.5 milliseconds"},
+        {86400 * MS, "1 minute 26 seconds 400 milliseconds"},
+        {D + S, "1 day 1 second"},
+        {-2 * H, "-2 hours"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO(text_release) struct text words = {0};
+        span_format_words(cases[i].us, &words);
+        assert_string_equal(text_str(&words), cases[i].words);
     }
 }
 
@@ -460,6 +488,7 @@ int main(void)
         cmocka_unit_test(bad_durations_say_why),
         cmocka_unit_test(milliseconds_are_plain_digits),
         cmocka_unit_test(durations_print),
+        cmocka_unit_test(durations_print_in_words),
         cmocka_unit_test(printed_durations_read_back),
         cmocka_unit_test(good_timestamps_parse),
         cmocka_unit_test(bad_timestamps_are_refused),
