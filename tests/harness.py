@@ -610,7 +610,11 @@ def _piece(tests):
     if not os.environ.get("LAPSE_TEST_PIECE"):
         return tests
     k, n = map(int, os.environ["LAPSE_TEST_PIECE"].split("/"))
-    return unittest.TestSuite(list(_each(tests))[k::n])
+    tests = list(_each(tests))
+    if tests and k >= len(tests):
+        print("1..0 # this file has fewer tests than pieces")
+        sys.exit(0)
+    return unittest.TestSuite(tests[k::n])
 
 
 def main(arguments=None):
