@@ -116,7 +116,7 @@ def readme_transcript(text):
 # --- tables of the program's own
 
 def metrics_table():
-    """From src/meter.c, which is also what /metrics says."""
+    """From src/watch/meter.c, which is also what /metrics says."""
     text = joined((ROOT / "src" / "meter.c").read_text())
     rows = re.findall(r'\[METRIC_\w+\] = \{"(\w+)",\s*(COUNTER|GAUGE|HISTOGRAM),\s*\{([^}]*)\},[^"]*"([^"]*)"\}', text)
     return table(("metric", "type", "labels", "meaning"),

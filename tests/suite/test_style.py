@@ -1,4 +1,5 @@
 """How the code is laid out, and what a second compiler says of it."""
+import fnmatch
 import json
 import os
 import re
@@ -11,10 +12,11 @@ from pathlib import Path
 from harness import ROOT
 
 FOLDERS = ("include", "src", "prog", "examples", "tests")
-PARTS = ("check", "daemon", "draft", "event", "explain", "history", "lapse", "page", "plan", "purge", "report", "purges", "sql",
-         "sqlown", "sqlstore", "sweep")  # tested as a whole, by one file
-BY_THE_SUITES = {"catalog_postgres", "catalog_postgres_partitions", "catalog_postgres_pieces_json", "store_postgres_partitions", "catalog_mariadb", "catalog_mariadb_sight", "store_postgres", "store_mariadb",
-                 "store_postgres_pressure", "store_mariadb_pressure"}      # they need a server
+# What a file of its folder, or another one, tests along.
+TESTED_BY = {"store/sql/*_sql": "store/sql/sql", "store/sql/own_*": "store/sql/own", "store/sql/purge_queue": "store/sql/own",
+             "store/sql/*": "store/sql/sqlstore", "plan/purges_*": "plan/purges", "record/history_*": "record/history",
+             "watch/event_*": "watch/event", "command/*": "command/lapse"}
+BY_THE_SUITES = {"store/postgres", "store/mariadb"}         # what has no test of its own there needs a server
 OF_THE_PROGRAM = {"http_guard"}                             # pure, in prog/
 
 
@@ -58,13 +60,21 @@ class Style(unittest.TestCase):
         self.assertFalse(said, said)
 
     def test_unit_tests_mirror_the_sources(self):
-        there = {p.stem.removeprefix("test_") for p in (ROOT / "tests" / "unit").glob("test_*.c")}
+        unit, src = ROOT / "tests" / "unit", ROOT / "src"
+        there = {str(p.relative_to(unit).with_name(p.stem.removeprefix("test_"))) for p in unit.rglob("test_*.c")}
 
-        def tested_by(stem):
-            alone = stem in there       # a part may have a file of its own
-            return stem if alone else next((whole for whole in PARTS if stem.startswith(whole + "_")), stem)
+        def tested_by(p):
+            name = str(p.relative_to(src).with_suffix(""))
+            folder = name.rsplit("/", 1)[0]
+            if name in there:           # a part may have a file of its own
+                return name
+            if folder in BY_THE_SUITES:
+                return None
+            whole = f"{folder}/{folder.rsplit('/', 1)[-1]}"
+            return next((by for like, by in TESTED_BY.items() if fnmatch.fnmatchcase(name, like)),
+                        whole if whole in there else name)
 
-        wanted = {tested_by(p.stem) for p in (ROOT / "src").glob("*.c")} - BY_THE_SUITES | OF_THE_PROGRAM
-        built = set(re.findall(r"^  '(\w+)',$", (ROOT / "tests" / "meson.build").read_text(), re.M))
+        wanted = {tested_by(p) for p in src.rglob("*.c")} - {None} | OF_THE_PROGRAM
+        built = set(re.findall(r"^  '([\w/]+)',$", (ROOT / "tests" / "meson.build").read_text(), re.M))
         self.assertEqual(there, wanted)
         self.assertEqual(built, there)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gauge.h"
+#include "watch/gauge.h"
 
 static int complain(const char *what)
 {

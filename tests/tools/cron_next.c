@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "when.h"
+#include "time/when.h"
 
 static int print_times(const struct cron *c, const struct zone *z, char *numbers)
 {

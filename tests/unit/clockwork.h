@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "ticker.h"
+#include "schedule/ticker.h"
 
 #define S INT64_C(1000000)
 #define M (60 * S)

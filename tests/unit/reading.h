@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "contract.h"
-#include "reader.h"
+#include "contract/contract.h"
+#include "contract/reader.h"
 
 struct reading {
     struct arena *arena;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "sql.h"
+#include "store/sql/sql.h"
 
 static inline bool is_in(const char *const *words, const char *from, size_t len)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store_sqlite.h"
+#include "store/sqlite/store.h"
 
 struct file {
     char folder[32];

@@ -4,7 +4,7 @@
 
 #include "sqlite_file.h"
 
-#include "contract.h"
+#include "contract/contract.h"
 
 struct planned {
     struct arena *arena;

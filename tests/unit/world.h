@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "contract.h"
-#include "plan.h"
+#include "contract/contract.h"
+#include "plan/plan.h"
 
 struct world {
     struct arena *arena;

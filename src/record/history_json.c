@@ -1,0 +1,17 @@
+/* history_json: the rows that went, by label, as the history keeps them. See history.h. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "record/history.h"
+
+/* In letters that every character set has: a database need not be able to hold the label's. */
+void history_counts_json(const struct history *h, struct text *out)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; i < h->n_counts; i++)
+        json_object_set_new(all, h->counts[i].label, json_integer(h->counts[i].rows));
+    char *text = json_dumps(all, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);
+    text_add(out, text ? text : "{}");
+    free(text);
+    json_decref(all);
+}

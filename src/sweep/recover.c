@@ -1,0 +1,295 @@
+/* recover: what happens after something went wrong, and how a run ends. See sweep.h. */
+#include "sweep/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/retry.h"
+
+/* --- ending ------------------------------------------------------------------------------------------- */
+
+bool run_asked_to_stop(const struct run *r)
+{
+    team_lock(r);
+    bool stop = r->options->stop && r->options->stop(r->options->context);
+    team_unlock(r);
+    return stop;
+}
+
+/* Where several connections end the run, what went wrong is more than that it was asked to stop. */
+void run_end(struct run *r, enum outcome_kind kind, const struct err *e)
+{
+    bool wrong = kind == OUTCOME_FAILED || kind == OUTCOME_FUSE;
+    team_lock(r);
+    bool was_wrong = r->out->kind == OUTCOME_FAILED || r->out->kind == OUTCOME_FUSE;
+    if (!r->team->over || (wrong && !was_wrong)) {
+        r->out->kind = kind;
+        if (e)
+            r->out->err = *e;
+    }
+    r->team->over = true;
+    pthread_cond_broadcast(&r->team->changed);
+    team_unlock(r);
+    r->finished = true;
+}
+
+void run_stop(struct run *r)
+{
+    struct err e = ERR_INIT;
+    err_set(&e, ERR_STOPPED, "stopped when asked to");
+    run_end(r, OUTCOME_STOPPED, &e);
+}
+
+/* --- pauses and connections ------------------------------------------------------------------------------
+ */
+
+static bool ends_waiting(void *run)
+{
+    return run_asked_to_stop(run) || team_is_over(run);
+}
+
+static struct patience patience_of(const struct run *r)
+{
+    return (struct patience){ends_waiting, (void *)r};
+}
+
+static void count_retry(struct run *r)
+{
+    team_lock(r);
+    r->out->retries++;
+    team_unlock(r);
+}
+
+void run_wait_us(const struct run *r, int64_t us)
+{
+    struct patience p = patience_of(r);
+    retry_wait_us(&p, us);
+}
+
+void run_wait_for(const struct run *r, int tries)
+{
+    run_wait_us(r, retry_pause_us(tries));
+}
+
+/* --- what a crash may undo -------------------------------------------------------------------------------
+ */
+
+/* Rows that were counted may be back: they are counted apart, like those of a commit without an answer. */
+static void doubt(struct run *r)
+{
+    struct slice *u = &r->unsure;
+    if (!u->gone)
+        return;
+    for (size_t i = 0; i < r->plan->n_slots; i++)
+        r->out->gone[i] -= u->gone[i];
+    for (size_t i = 0; i < r->plan->n_detach_slots; i++)
+        r->out->detached[i] -= u->detached[i];
+    r->out->unknown += u->gone[r->plan->root.slot];
+    slice_release(&r->unsure);
+}
+
+static void heed_life(struct run *r)
+{
+    if (r->store->lives != r->lives) {
+        doubt(r);
+        r->lost = true; /* what came back is looked for again */
+    }
+    r->lives = r->store->lives;
+}
+
+void run_note_commit(struct run *r, const struct slice *committed)
+{
+    struct slice *u = &r->unsure;
+    heed_life(r);
+    if (!r->store->lax || r->store->syncs != r->syncs) /* what was before this one */
+        slice_release(&r->unsure);
+    r->syncs = r->store->syncs;
+    if (!r->store->lax)
+        return;
+    if (!u->gone)
+        slice_init(u, r->plan);
+    for (size_t i = 0; i < r->plan->n_slots; i++)
+        u->gone[i] += committed->gone[i];
+    for (size_t i = 0; i < r->plan->n_detach_slots; i++)
+        u->detached[i] += committed->detached[i];
+}
+
+void run_make_sure(struct run *r)
+{
+    struct err e = ERR_INIT;
+    int tries = 0, failed = 0;
+    team_lock(r);
+    bool any = r->out->batches > 0;
+    team_unlock(r);
+    if (!r->store->ops->sync || !any)
+        return;
+    while ((failed = r->store->ops->sync(r->store, &e)) < 0 && retry_is_lost(&e) && tries++ < TRIES)
+        if (!run_reconnected(r, &e))
+            break;
+    bool stopped = failed && e.kind == ERR_STOPPED; /* the server goes on, and will see to it */
+    team_lock(r);
+    heed_life(r);
+    if (failed && !stopped)
+        doubt(r);
+    slice_release(&r->unsure);
+    team_unlock(r);
+    if (!failed || r->finished)
+        return;
+    if (!stopped)
+        err_wrap(&e, "rows are gone, but a power failure may bring some back");
+    run_end(r, stopped ? OUTCOME_STOPPED : OUTCOME_FAILED, &e);
+}
+
+bool run_reconnected(struct run *r, struct err *e)
+{
+    struct patience p = patience_of(r);
+    bool connected = retry_reconnect(r->store, &p, e);
+    team_lock(r);
+    heed_life(r);
+    if (!connected)
+        doubt(r);
+    team_unlock(r);
+    if (!connected)
+        return false;
+    count_retry(r);
+    r->lost = true;
+    return true;
+}
+
+/* --- rows that cannot go
+ * ------------------------------------------------------------------------------------ */
+
+static const char *skip_reason(enum err_kind k)
+{
+    return k == ERR_REFUSED ? "refused" : k == ERR_TIMEOUT ? "timeout" : "locked";
+}
+
+/* Past the rows of this slice. */
+void run_move_on(struct run *r, const struct slice *s)
+{
+    if (r->source != FROM_CURSOR) {
+        run_pass_put_off(r, s);
+        return;
+    }
+    cursor_copy(&r->cursor, &s->end);
+    r->taken += r->trying;
+    r->missed += r->trying ? (int64_t)r->trying - s->picked : 0;
+    r->trying = 0;
+    r->needs = 0;
+}
+
+/* How many there are now. */
+static size_t add_skipped(struct run *r, const char *key, const char *reason, const struct err *e)
+{
+    struct outcome *o = r->out;
+    team_lock(r);
+    o->skipped = mem_grow(o->skipped, o->n_skipped + 1, sizeof(*o->skipped));
+    o->skipped[o->n_skipped++] = (struct skipped_row){mem_strdup(key), reason, mem_strdup(e->text)};
+    size_t n = o->n_skipped;
+    team_unlock(r);
+    return n;
+}
+
+void run_skip_row(struct run *r, const struct slice *s, const struct err *e)
+{
+    struct err many = *e;
+    const char *reason = run_too_heavy(r, s, &many) ? "too_heavy" : skip_reason(e->kind);
+    run_move_on(r, s);
+    r->tries = 0;
+    size_t skipped = add_skipped(r, s->key ? s->key : "?", reason, &many);
+    r->locked = e->kind == ERR_BUSY || e->kind == ERR_CONFLICT ? r->locked + 1 : 0;
+    if (r->locked >= LOCKED_MOST) {
+        err_wrap(&many, "gave up after %d rows one after the other were locked", LOCKED_MOST);
+        run_end(r, OUTCOME_FAILED, &many);
+    }
+    if (skipped < SKIPPED_MOST)
+        return;
+    err_wrap(&many, "gave up after %d rows that could not be deleted; the last", SKIPPED_MOST);
+    run_end(r, OUTCOME_FAILED, &many);
+}
+
+/* Where others were faster each time, as on several nodes of a cluster, less may be fast enough. */
+static bool may_be_faster(const struct run *r, const struct err *e)
+{
+    return e->kind == ERR_CONFLICT && r->most > 1 && r->plan->policy->batch != BATCH_ALL;
+}
+
+/* Half of what was tried; a row that was alone is skipped. Nothing picked: not a row's fault, the policy
+ * fails. */
+void run_split_or_skip(struct run *r, const struct slice *s, const struct err *e)
+{
+    r->tries = 0;
+    if (s->picked > 1)
+        r->most = s->picked / 2;
+    else if (s->picked == 1 && run_fewer_ahead(r))
+        ; /* of the same row */
+    else if (s->picked == 1)
+        run_skip_row(r, s, e);
+    else if (may_be_faster(r, e))
+        r->most /= 2;
+    else
+        run_end(r, OUTCOME_FAILED, e);
+}
+
+static bool try_again(struct run *r)
+{
+    int most = r->most < r->batch ? TRIES_SPLIT : TRIES;
+    if (++r->tries > most)
+        return false;
+    count_retry(r);
+    run_wait_for(r, r->tries);
+    return true;
+}
+
+/* --- what to do about an error -------------------------------------------------------------------------- */
+
+/* A database that is there each time, and breaks the connection each time, is reached: it is what this policy
+ * asks of it that it does not bear. */
+static void recover_connection(struct run *r, struct err *e)
+{
+    if (!run_reconnected(r, e)) {
+        if (!run_asked_to_stop(r) && !team_is_over(r))
+            run_end(r, OUTCOME_FAILED, e);
+    } else if (++r->tries > TRIES) {
+        e->kind = ERR_DATABASE;
+        err_wrap(e, "gave up after the connection broke %d times one after the other", r->tries);
+        run_end(r, OUTCOME_FAILED, e);
+    }
+}
+
+void run_recover(struct run *r, const struct slice *s, struct err *e)
+{
+    switch (e->kind) {
+    case ERR_CONFLICT:
+    case ERR_BUSY:
+        run_tell_lock(r);
+        if (!try_again(r))
+            run_split_or_skip(r, s, e);
+        break;
+    case ERR_REFUSED:
+    case ERR_TIMEOUT:
+        run_split_or_skip(r, s, e);
+        break;
+    case ERR_BUDGET:
+        run_cut_to_budget(r, s, e);
+        break;
+    case ERR_PAUSED:
+        run_end(r, OUTCOME_PAUSED, e);
+        break;
+    case ERR_STOPPED: /* interrupted */
+        run_end(r, OUTCOME_STOPPED, e);
+        break;
+    case ERR_FUSE:
+        run_trip(r, s, e);
+        break;
+    case ERR_COMMIT_UNKNOWN:
+    case ERR_LOST:
+        recover_connection(r, e);
+        break;
+    default:
+        run_end(r, OUTCOME_FAILED, e);
+        break;
+    }
+    if (!r->finished && run_asked_to_stop(r))
+        run_stop(r);
+}
