@@ -183,6 +183,7 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
         return -1;
     }
     w->store->own_schema = c->contract->own_schema;
+    w->store->own_owner = c->contract->own_owner;
     w->report->now = w->now;
     w->report->findings.arena = w->report->arena;
     for (size_t i = 0; i < c->contract->n_policies; i++)

@@ -157,6 +157,7 @@ static int be_ready(struct purger *p, struct purger_turn *t, struct err *e)
         if (store_open(p->contract->store, false, &p->store, e) < 0)
             return -1;
         p->store->own_schema = p->contract->own_schema;
+        p->store->own_owner = p->contract->own_owner;
         p->store->interrupted = &p->interrupted;
     }
     if (!p->looked_us || now_us - p->looked_us > LOOK_US) {

@@ -167,6 +167,7 @@ static int connect(struct tick *t, struct err *e)
         h->reading = t->options->observe;
         h->opened_us = when_monotonic_us();
         h->store->own_schema = h->contract->own_schema;
+        h->store->own_owner = h->contract->own_owner;
         h->store->interrupted = &h->interrupted;
         h->lease.store = h->store;
     }

@@ -550,6 +550,11 @@ static const struct key_doc keys[] = {
     {"contract", "own_schema", "text", "",
      "The schema that lapse's own tables are in, where the engine has schemas; lapse install creates it.",
      .read = read_text, FIELD(contract, own_schema)},
+    {"contract", "own_owner", "text", "",
+     "A role that may own lapse's own tables, and whose triggers may be on them, besides those who are trusted anyway: "
+     "on PostgreSQL the role itself, one it is a member of, superusers, the owner of the database, and the owner of an "
+     "own_schema in which nobody else may create. On MariaDB the definer of triggers on them, like app or app@%.",
+     .read = read_text, FIELD(contract, own_owner)},
 
     {"serve", "listen", "host:port", "127.0.0.1:9933",
      "The address to listen on; port 0 picks a free one. Anything but loopback needs a token_file. Read at the start, "
@@ -915,6 +920,7 @@ static void add_own(struct contract *c)
         abort(); /* not the user's doing: the text above is wrong */
     own->store = c->store;
     own->own_schema = c->own_schema;
+    own->own_owner = c->own_owner;
     own->listen = c->listen;
     own->token_file = c->token_file;
     for (size_t i = 0; i < own->n_policies && c->own_schema; i++)

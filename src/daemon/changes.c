@@ -100,7 +100,8 @@ void changes_find(const struct contract *from, const struct contract *to, struct
 
 bool same_store(const struct contract *a, const struct contract *b)
 {
-    return same_text(a->store, b->store) && same_text(a->own_schema, b->own_schema);
+    return same_text(a->store, b->store) && same_text(a->own_schema, b->own_schema) &&
+           same_text(a->own_owner, b->own_owner);
 }
 
 void changes_release(struct changes *c)

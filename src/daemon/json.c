@@ -157,6 +157,7 @@ static int read_runs(const struct contract *c, const char *scheduler, int64_t mo
     if (store_open(c->store, true, &s, e) < 0)
         return -1;
     s->own_schema = c->own_schema;
+    s->own_owner = c->own_owner;
     if (s->ops->own->look(s, e) < 0)
         return -1;
     const char *why = history_obstacle(s, &fix);

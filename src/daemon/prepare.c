@@ -15,6 +15,7 @@ struct answer_runs {
 static int ask_runs(struct store *s, const struct contract *c, struct answer_runs *ret, struct err *e)
 {
     s->own_schema = c->own_schema;
+    s->own_owner = c->own_owner;
     if (s->ops->own->look(s, e) < 0)
         return -1;
     history_excuse(s, &ret->excuse);

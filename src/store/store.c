@@ -36,6 +36,7 @@ int store_another(const struct store *terms, struct store **ret, struct err *e)
     if (store_open(terms->dsn, false, &other, e) < 0)
         return -1;
     other->own_schema = terms->own_schema;
+    other->own_owner = terms->own_owner;
     other->own = terms->own;
     other->idle_most_us = terms->idle_most_us;
     other->marks = terms->marks;

@@ -334,6 +334,7 @@ struct store {
     const struct store_ops *ops;
     char *dsn;              /* as it was opened with, for another connection. May hold a password */
     const char *own_schema; /* where lapse's own tables belong; NULL: where names are found. Borrowed */
+    const char *own_owner;  /* may own them, beside whom the engine trusts; NULL: nobody. Borrowed */
     struct own_state own;   /* as own->look found them; nothing before */
     const char *only_reads; /* opened for reading where nobody can write: "a standby"; NULL: it is not so */
     int64_t idle_most_us;   /* a transaction that writes and hears nothing for so long may be ended by the
@@ -349,8 +350,8 @@ struct store {
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */
 int store_open(const char *dsn, bool reading, struct store **ret, struct err *e);
-/* Another connection that writes, to the same database, on the terms of this one: dsn, own_schema, own,
- * idle_most_us, marks, interrupted. */
+/* Another connection that writes, to the same database, on the terms of this one: dsn, own_schema, own_owner,
+ * own, idle_most_us, marks, interrupted. */
 int store_another(const struct store *terms, struct store **ret, struct err *e);
 /* Whether a DSN may hold a password. */
 bool store_may_hold_secret(const char *dsn);

@@ -249,6 +249,7 @@ static void start(struct member *m, const struct run *r)
     struct store *s = r->store;
     m->terms = (struct store){.dsn = s->dsn,
                               .own_schema = s->own_schema,
+                              .own_owner = s->own_owner,
                               .own = s->own,
                               .idle_most_us = s->idle_most_us,
                               .marks = s->marks ? s->marks : &s->own_marks,

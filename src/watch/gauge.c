@@ -187,6 +187,7 @@ static int connect(struct gauge *g, struct err *e)
     if (!g->store && store_open(g->contract->store, true, &g->store, e) < 0)
         return -1;
     g->store->own_schema = g->contract->own_schema;
+    g->store->own_owner = g->contract->own_owner;
     g->store->interrupted = &g->interrupted;
     return 0;
 }

@@ -824,7 +824,19 @@ const struct dialect dialect_mariadb = {
             .orders_rest = true,
             .looks_apart = true,
             .has_schema = "SELECT 1 FROM information_schema.schemata WHERE schema_name = {1} AND "
-                          "(@@lower_case_table_names > 0 OR CAST(schema_name AS BINARY) = {1})"},
+                          "(@@lower_case_table_names > 0 OR CAST(schema_name AS BINARY) = {1})",
+            /* Whoever may write to a table sees its triggers, and who defined them only with the right
+             * TRIGGER. */
+            .foreign =
+                "SELECT CONCAT('the trigger ', TRIGGER_NAME, ' on ', EVENT_OBJECT_TABLE, ' runs code of ',"
+                " COALESCE(DEFINER, 'somebody whom this user may not see')),"
+                " CONCAT('DROP TRIGGER ', TRIGGER_NAME), DEFINER FROM information_schema.TRIGGERS"
+                " WHERE CAST(EVENT_OBJECT_SCHEMA AS BINARY) = CAST({1} AS BINARY)"
+                " AND FIND_IN_SET(EVENT_OBJECT_TABLE, {4})"
+                " AND (DEFINER IS NULL OR (CAST(DEFINER AS BINARY) <> CAST(CURRENT_USER() AS BINARY)"
+                " AND NOT CAST(DEFINER AS BINARY) <=> CAST({2} AS BINARY)"
+                " AND NOT CAST(DEFINER AS BINARY) <=> CAST(CONCAT({2}, '@%') AS BINARY)))"
+                " ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME LIMIT 20"},
     .strings_escape = true,
     .hash_comments = true,
     .reserved = MARIADB_PARAM,

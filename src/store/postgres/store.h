@@ -6,6 +6,7 @@
 #include "store/sql/sqlstore.h"
 
 extern const struct dialect dialect_postgres;
+extern const char postgres_foreign[]; /* own.c */
 
 /* --- parameters (bind.c) --- */
 

@@ -55,6 +55,11 @@ void sqlown_print(struct store *store, struct text *out);
 int sqlown_print_grants(struct store *store, const char *role, const struct need *needs, size_t n,
                         bool purges, struct text *out, struct err *e);
 
+/* -1 with ERR_FINDINGS: somebody who is not trusted owns one of these tables (names, between commas), or has
+ * code on it. store->own.schema is set. inside: the open transaction; else one of its own. None of them is
+ * touched: own_trust.c. */
+int sqlown_trust(struct sql_store *s, const char *names, bool inside, struct err *e);
+
 /* The history: own_runs.c. */
 int sqlown_run_put(struct store *store, const struct run_row *row, struct err *e);
 int sqlown_runs(struct store *store, const char *scheduler, int64_t most, struct run_rows *ret,

@@ -267,6 +267,15 @@ static int look_at_all(struct sql_store *s, int version, struct err *e)
     return 0;
 }
 
+/* All of them, whichever there are. */
+static int look_who(struct sql_store *s, bool inside, struct err *e)
+{
+    AUTO(text_release) struct text names = {0};
+    for (size_t i = 0; i < COUNT_OF(tables); i++)
+        text_addf(&names, "%s%s", i ? "," : "", tables[i].name);
+    return sqlown_trust(s, text_str(&names), inside, e);
+}
+
 static int set_schema(struct sql_store *s, const char *schema, struct err *e)
 {
     struct own_state *own = &s->store.own;
@@ -288,6 +297,8 @@ static int look_for(struct store *store, bool installs, struct err *e)
         return -1;
     const struct table *t = find(f, TABLE_VERSION);
     if (set_schema(s, t ? t->schema : wanted ? wanted : f->default_schema, e) < 0)
+        return -1;
+    if ((t || installs) && look_who(s, false, e) < 0)
         return -1;
     if (!t)
         return 0;
@@ -358,7 +369,7 @@ static int upgrade_in(struct sql_store *s, const struct own_step *list, size_t n
     const char *lock = s->engine->dialect->own.lock;
     if (lock && own_run(s, lock, NULL, NULL, e) < 0)
         return -1;
-    if (make_schema(s, e) < 0 || own_run(s, version_table, NULL, NULL, e) < 0 ||
+    if (make_schema(s, e) < 0 || own_run(s, version_table, NULL, NULL, e) < 0 || look_who(s, true, e) < 0 ||
         own_ask(s, "SELECT {.}max(version) FROM {lapse_version}", NULL, &found, e) < 0)
         return -1;
     int64_t from = own_number(rows_at(&found, 0));

@@ -176,8 +176,13 @@ struct dialect {
         const char *unlock;           /* … until this; NULL: until it commits */
         const char *has_schema;       /* a row if there is schema {1}; NULL: no schemas */
         const char *no_roles;         /* NULL: there are roles. Else why not */
-        const char *number_type;      /* of a key that the database counts up by itself */
-        const char *by_any[2]; /* an index that serves equality on a text of any length: before and after */
+        /* What is on these tables, or about them, and not trusted: what was found, what to run against it,
+         * and whom the contract could name as own_owner so that it is trusted (NULL: nobody). A row each.
+         * {1}: the schema, {2}: own_owner, or NULL, {3}: 1 where the contract names the schema, {4}: names,
+         * between commas. No expression of the tables is evaluated by it. */
+        const char *foreign;
+        const char *number_type; /* of a key that the database counts up by itself */
+        const char *by_any[2];   /* an index that serves equality on a text of any length: before and after */
         const char *time_check[3]; /* what makes times comparable as they are: before, between and after two
                                     * mentions of the column; NULL: the type does */
         int time_digits;           /* of a second's fraction that its clock writes */
