@@ -126,8 +126,13 @@ class SqliteCost(Case, SqliteTest):
             ended = resource.getrusage(resource.RUSAGE_CHILDREN)
             return ended.ru_utime - began.ru_utime
 
-        start = min(took(1) for _ in range(3))
-        self.assertLess((min(took(MOST) for _ in range(3)) - start) * 5, min(took(DUE) for _ in range(2)) - start)
+        start, everything = min(took(1) for _ in range(3)), min(took(DUE) for _ in range(3))
+        least = float("inf")
+        for _ in range(20):             # what else the machine does only adds to it
+            least = min(least, took(MOST))
+            if (least - start) * 5 < everything - start:
+                return
+        self.fail(f"{MOST} rows took {least - start:.3f} s, {DUE} took {everything - start:.3f} s")
 
 
 class PostgresCost(Case, PostgresTest):
