@@ -220,11 +220,11 @@ class Dropped(Drops, PostgresTest):
         self.fill(1), self.fill(2)
         self.given("create view v as select * from ev_2")
         p = self.lapse(contract(), "plan", "--now", NOW, "--sql", code=0)
-        for words in ("drops: public.ev_1 (10 rows)", "not dropped public.ev_2: view v depends on it", "DROP TABLE",
+        for words in ("drops: public.ev_1 (10 rows)", "not dropped public.ev_2: view public.v depends on it", "DROP TABLE",
                       "IN EXCLUSIVE MODE NOWAIT", "IN ACCESS EXCLUSIVE MODE NOWAIT"):
             self.assertIn(words, p.out)
         r = self.lapse(contract(), "sweep", "--now", NOW, code=0)
-        for words in ("dropped: public.ev_1 (10 rows)", "not dropped public.ev_2: view v depends on it"):
+        for words in ("dropped: public.ev_1 (10 rows)", "not dropped public.ev_2: view public.v depends on it"):
             self.assertIn(words, r.out)
 
     def test_the_daemon_says_it(self):
@@ -233,7 +233,7 @@ class Dropped(Drops, PostgresTest):
         with Daemon(self.db, contract(), "--install") as d:
             line = d.wait_for("lifecycle_pruned", ev=20)
             self.assertEqual(line["partitions_dropped"], ["public.ev_1"], line)
-            self.assertEqual(line["partitions_not_dropped"], ["public.ev_2: view v depends on it"], line)
+            self.assertEqual(line["partitions_not_dropped"], ["public.ev_2: view public.v depends on it"], line)
             self.assertEqual(d.metric("lifecycle_prune_rows_total", "default", "ev", "ev"), 20)
 
 
@@ -500,7 +500,7 @@ class Refused(Drops, PostgresTest):
 
     def test_a_view(self):
         self.given("create view v as select * from ev_1")
-        self.row_by_row(contract(), "view v depends on it")
+        self.row_by_row(contract(), "view public.v depends on it")
 
     def test_a_view_on_the_whole_does_not_matter(self):
         self.given("create view v as select * from ev; create materialized view m as select count(*) from ev")

@@ -9,9 +9,9 @@
 static int ask(struct sql_store *s, const char *sql, const char *const *texts, size_t n, struct rows *ret,
                struct err *e)
 {
-    enum { MOST = 4 };
+    enum { MOST = 5 };
     struct param params[MOST] = {0};
-    struct stmt st = {.params = params, .n_params = n};
+    struct stmt st = {.params = params, .n_params = n, .of_catalog = true};
     for (size_t i = 0; i < n; i++) {
         params[i].set = -1;
         if (texts[i])
@@ -353,7 +353,7 @@ static const char tables_sql[] =
     "       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
     "       c.oid = (SELECT v.oid FROM pg_catalog.pg_class v"
     "                JOIN pg_catalog.pg_namespace vn ON vn.oid = v.relnamespace"
-    "                JOIN pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY"
+    "                JOIN pg_catalog.unnest($2::name[]) WITH ORDINALITY"
     "                     AS path (schema, place) ON path.schema = vn.nspname"
     "                WHERE v.relname = c.relname ORDER BY path.place LIMIT 1),"
     "       (SELECT pg_catalog.quote_ident(un.nspname) || '.' || pg_catalog.quote_ident(up.relname)"
@@ -421,12 +421,12 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
 
 /* --- names --------------------------------------------------------------------------------------- */
 
-/* One row: the default schema, and the oids of the tables there are, each once, in the order of the names
- * (NULL: none). A bare name that matches nothing exactly is tried in lower case, as PostgreSQL itself folds
- * it. Parameters, an item per name: schema (NULL: the search path), whether it may be folded, table, whether
- * it may be folded. */
+/* The oids of the tables there are, each once, in the order of the names (NULL: none). A bare name that
+ * matches nothing exactly is tried in lower case, as PostgreSQL itself folds it. Parameters, an item per
+ * name: schema (NULL: the search path), whether it may be folded, table, whether it may be folded; and the
+ * schemas of the search path. */
 static const char find_sql[] =
-    "SELECT pg_catalog.current_schema(), pg_catalog.array_agg(found.oid ORDER BY found.place) "
+    "SELECT pg_catalog.array_agg(found.oid ORDER BY found.place) "
     "FROM ("
     "    SELECT best.oid, pg_catalog.min(asked.place) AS place"
     "    FROM unnest($1::text[], $2::boolean[], $3::text[], $4::boolean[]) WITH ORDINALITY"
@@ -435,7 +435,7 @@ static const char find_sql[] =
     "        SELECT c.oid"
     "        FROM pg_catalog.pg_class c"
     "        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-    "        LEFT JOIN pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY"
+    "        LEFT JOIN pg_catalog.unnest($5::name[]) WITH ORDINALITY"
     "                  AS path (schema, place) ON path.schema = n.nspname"
     "        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
     "          AND (c.relname = asked.name"
@@ -450,11 +450,12 @@ static const char find_sql[] =
     "    GROUP BY best.oid"
     ") AS found";
 
-static int find_tables(struct sql_store *s, const struct table_names *names, struct rows *ret, struct err *e)
+static int find_tables(struct sql_store *s, const struct table_names *names, const char *path,
+                       struct rows *ret, struct err *e)
 {
-    enum { SCHEMA, SCHEMA_FOLDS, TABLE, TABLE_FOLDS, N };
+    enum { SCHEMA, SCHEMA_FOLDS, TABLE, TABLE_FOLDS, N, PATH = N };
     struct text arrays[N] = {0};
-    const char *texts[N];
+    const char *texts[N + 1] = {[PATH] = path};
     for (size_t i = 0; i < names->n; i++) {
         const struct table_name *name = names->list[i];
         postgres_add_item(&arrays[SCHEMA], name->schema.text);
@@ -466,7 +467,7 @@ static int find_tables(struct sql_store *s, const struct table_names *names, str
         postgres_end_array(&arrays[i]);
         texts[i] = text_str(&arrays[i]);
     }
-    int result = ask(s, find_sql, texts, N, ret, e);
+    int result = ask(s, find_sql, texts, COUNT_OF(texts), ret, e);
     for (size_t i = 0; i < N; i++)
         text_release(&arrays[i]);
     return result;
@@ -515,10 +516,11 @@ static int read_parts(const struct reading *r, const char *sql, fill_fn *fill, s
 }
 
 /* Columns first: indexes look them up. */
-static int read_tables(struct sql_store *s, const char *oids, struct facts *f, struct err *e)
+static int read_tables(struct sql_store *s, const char *oids, const char *path, struct facts *f,
+                       struct err *e)
 {
     AUTO(reading_release) struct reading r = {.store = s, .facts = f, .oids = oids};
-    if (ask(s, tables_sql, &oids, 1, &r.tables, e) < 0)
+    if (ask(s, tables_sql, (const char *[]){oids, path}, 2, &r.tables, e) < 0)
         return -1;
     for (size_t i = 0; i < r.tables.n_rows; i++)
         push_table(f, &r.tables, i);
@@ -531,15 +533,15 @@ int postgres_read_facts(struct sql_store *s, const struct table_names *names, st
                         struct err *e)
 {
     AUTO(facts_free_p) struct facts *f = facts_new();
-    AUTO(rows_release) struct rows found = {0};
-    if (find_tables(s, names, &found, e) < 0)
+    AUTO(rows_release) struct rows found = {0}, path = {0};
+    if (postgres_names(s, &path, e) < 0 || find_tables(s, names, cell(&path, 0, 0), &found, e) < 0)
         return -1;
     f->folds_lower = true;
     f->locking_takes_update = true;
     f->create_index = "CREATE INDEX CONCURRENTLY";
-    f->default_schema = keep(f->arena, cell(&found, 0, 0));
-    const char *oids = cell(&found, 0, 1);
-    if (oids && read_tables(s, oids, f, e) < 0)
+    f->default_schema = keep(f->arena, cell(&path, 0, 1));
+    const char *oids = cell(&found, 0, 0);
+    if (oids && read_tables(s, oids, cell(&path, 0, 0), f, e) < 0)
         return -1;
     *ret = f;
     f = NULL;
@@ -645,7 +647,7 @@ int postgres_served(struct sql_store *s, const struct stmt *st, bool *ret, struc
 {
     AUTO(stmt_release) struct stmt no = {0};
     AUTO(rows_release) struct rows found = {0}, ignored = {0};
-    struct stmt explained = {.params = st->params, .n_params = st->n_params};
+    struct stmt explained = {.params = st->params, .n_params = st->n_params, .has_sql = st->has_sql};
     text_add(&no.sql, "SELECT pg_catalog.set_config('enable_seqscan', 'off', true),"
                       " pg_catalog.set_config('enable_sort', 'off', true),"
                       " pg_catalog.set_config('enable_bitmapscan', 'off', true)");

@@ -186,7 +186,7 @@ int postgres_read_partitions(struct sql_store *s, const struct plan *p, const ch
     struct param params[] = {{.value = text_value(t->schema), .set = -1},
                              {.value = text_value(t->name), .set = -1},
                              {.value = text_value(id), .set = -1}};
-    struct stmt st = {.params = params, .n_params = COUNT_OF(params)};
+    struct stmt st = {.params = params, .n_params = COUNT_OF(params), .of_catalog = true};
     AUTO(rows_release) struct rows r = {0};
     text_add(&st.sql, partitions_sql);
     int result = s->engine->query(s, &st, &r, e);

@@ -1,7 +1,12 @@
 /* store: a connection to PostgreSQL. The only file that sees libpq.
  *
  * Everything holds behind a pooler that hands out a server per transaction: settings are SET LOCAL, there are
- * no session locks, and statements are prepared only where no pooler is. */
+ * no session locks, and statements are prepared only where no pooler is.
+ *
+ * Every question is asked in a transaction, which can write only where something is to be written: what is
+ * READ ONLY is so before its first query. Names in it are the server's own, whatever others created in a
+ * schema of the search path. The user's search path is for what the user wrote: triggers, and SQL text of the
+ * contract. */
 #include "store/postgres/store.h"
 
 #include <poll.h>
@@ -17,10 +22,17 @@ enum { LOOK_MS = 50 };                               /* between two looks whethe
 enum { LATE_S = 30 };                                /* an answer may be later than its statement may take */
 static const int64_t CANCEL_LASTS_US = 3 * US_PER_S; /* for a server that does not answer any more */
 
+/* Whose names a statement means: the server's alone, or those that this user finds. */
+enum path { PATH_UNKNOWN, PATH_SERVER, PATH_USER };
+#define SET_SERVER_PATH "SET LOCAL search_path = pg_catalog, pg_temp"
+#define SET_USER_PATH   "SET LOCAL search_path TO DEFAULT"
+
 struct postgres {
     struct sql_store sql; /* first: a struct store * is one of these */
     PGconn *conn;
     bool reading;
+    bool writes;                  /* the open transaction may */
+    enum path path;               /* … and in it names mean this */
     bool marked;                  /* the savepoint exists */
     int64_t patience_us;          /* how long a statement may take, by the limit that the server was told */
     bool gave_up;                 /* no answer came for longer than that */
@@ -246,7 +258,52 @@ static int command(struct postgres *p, const char *sql, struct err *e)
     return succeeded(r) ? 0 : fail(p, r, e);
 }
 
+/* Some commands, of which one asks: its answer, or what went wrong. */
+static PGresult *answer_of(struct postgres *p, const char *commands)
+{
+    PGresult *ret = NULL, *next;
+    for (int sent = PQsendQuery(p->conn, commands); sent;) {
+        wait_for_answer(p);
+        if (!(next = PQgetResult(p->conn)))
+            break;
+        bool matters = !succeeded(next) || (PQresultStatus(next) == PGRES_TUPLES_OK && !ret);
+        if (matters)
+            PQclear(ret);
+        else
+            PQclear(next);
+        ret = matters ? next : ret;
+    }
+    return ret;
+}
+
+/* In a transaction of its own, in which names mean the server's; mode: " READ ONLY", or "". */
+static PGresult *ask_alone(struct postgres *p, const char *mode, const char *question)
+{
+    AUTO(text_release) struct text sql = {0};
+    if (PQtransactionStatus(p->conn) != PQTRANS_IDLE)
+        return answer_of(p, question);
+    text_addf(&sql, "BEGIN%s; " SET_SERVER_PATH "; %s; COMMIT", mode, question);
+    PGresult *r = answer_of(p, text_str(&sql));
+    if (PQtransactionStatus(p->conn) == PQTRANS_INERROR)
+        PQclear(last_answer(p, PQsendQuery(p->conn, "ROLLBACK")));
+    return r;
+}
+
 /* --- statements ---------------------------------------------------------------------------------- */
+
+/* What deletes keeps the user's path, which triggers need. What is not said of a transaction that failed, or
+ * of none, the statement itself will say. */
+static int take_path(struct postgres *p, const struct stmt *st, struct err *e)
+{
+    bool users = !st->of_catalog && (st->has_sql || p->writes);
+    enum path path = users ? PATH_USER : PATH_SERVER;
+    if (p->path == path || PQtransactionStatus(p->conn) != PQTRANS_INTRANS)
+        return 0;
+    if (command(p, users ? SET_USER_PATH : SET_SERVER_PATH, e) < 0)
+        return -1;
+    p->path = path;
+    return 0;
+}
 
 /* A statement of a sweep that comes again gets a name, of which the server knows what it means. Only where
  * the server's end of the connection is this one's alone: a pooler may run the next transaction elsewhere.
@@ -295,7 +352,7 @@ static int send_one(struct postgres *p, const char *name, const char *sql, const
  * how many keys is looked for each. */
 static int run(struct postgres *p, const char *sql, const struct stmt *st, PGresult **ret, struct err *e)
 {
-    if (may_ask(p, e) < 0)
+    if (may_ask(p, e) < 0 || take_path(p, st, e) < 0)
         return -1;
     *ret = last_answer(p, send_one(p, NULL, sql, st));
     return succeeded(*ret) ? 0 : fail(p, *ret, e);
@@ -367,9 +424,10 @@ static void add_met(struct text *sql, const struct postgres *p, const struct by_
 {
     const char *const by[] = {"fetched", "fetched", "returned"},
                       *of[] = {one->index->name, one->table->name, one->table->name};
-    text_add(sql, "CASE WHEN pg_catalog.current_setting('track_counts') = 'on' THEN ");
+    text_add(sql, "CASE WHEN pg_catalog.current_setting('track_counts')::pg_catalog.bool THEN ");
     for (size_t i = 0; i < COUNT_OF(by); i++) {
-        text_addf(sql, "%spg_catalog.pg_stat_get_xact_tuples_%s(", i ? " + " : "", by[i]);
+        text_addf(sql, "%spg_catalog.pg_stat_get_xact_tuples_%s(", i ? " OPERATOR(pg_catalog.+) " : "",
+                  by[i]);
         add_relation(sql, p, one->table, of[i]);
         text_add(sql, ")");
     }
@@ -443,7 +501,7 @@ static int send_together(struct postgres *p, struct step *steps, size_t n)
 
 static int run_together(struct postgres *p, struct step *steps, size_t n, struct err *e)
 {
-    if (may_ask(p, e) < 0)
+    if (may_ask(p, e) < 0 || take_path(p, steps[0].st, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         if (name_of(p, &steps[i].st->sql, &steps[i].name, e) < 0)
@@ -531,19 +589,19 @@ static void postgres_rollback(struct sql_store *s)
 /* The settings on which the meaning of a statement depends, and the time limit. The session may have been
  * another's, behind a pooler, who left its search path and its role in it: a table of that name elsewhere
  * would be swept. The defaults are those of this user, this database and this connection string. */
-static void add_settings(struct text *sql, int64_t statement_timeout_ms)
+static void add_settings(struct text *sql, const char *set_path, int64_t statement_timeout_ms)
 {
     text_addf(sql,
               "SET LOCAL statement_timeout = %lld;"
               " SET LOCAL role TO DEFAULT;"
-              " SET LOCAL search_path TO DEFAULT;"
+              " %s;"
               " SET LOCAL row_security = off;" /* hidden rows are an error */
               " SET LOCAL standard_conforming_strings = on;"
               " SET LOCAL TimeZone = 'UTC';"
               " SET LOCAL DateStyle = 'ISO, YMD';"
               " SET LOCAL IntervalStyle = 'postgres';"
               " SET LOCAL extra_float_digits = 1",
-              (long long)statement_timeout_ms);
+              (long long)statement_timeout_ms, set_path);
 }
 
 /* Rounded up; 0 would mean no limit at all. */
@@ -556,6 +614,7 @@ static int64_t to_ms(int64_t us)
 static int begin(struct postgres *p, const char *sql, int64_t statement_timeout_us, struct err *e)
 {
     p->patience_us = to_ms(statement_timeout_us) * US_PER_MS;
+    p->path = p->writes ? PATH_USER : PATH_SERVER;
     if (command(p, sql, e) == 0)
         return 0;
     postgres_rollback(&p->sql);
@@ -565,8 +624,9 @@ static int begin(struct postgres *p, const char *sql, int64_t statement_timeout_
 static int postgres_begin_read(struct sql_store *s, int64_t statement_timeout_us, struct err *e)
 {
     AUTO(text_release) struct text sql = {0};
+    of_sql(s)->writes = false;
     text_add(&sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
-    add_settings(&sql, to_ms(statement_timeout_us));
+    add_settings(&sql, SET_SERVER_PATH, to_ms(statement_timeout_us));
     text_addf(&sql, "; SET LOCAL lock_timeout = %lld", (long long)to_ms(READ_LOCK_TIMEOUT_S * US_PER_S));
     return begin(of_sql(s), text_str(&sql), statement_timeout_us, e);
 }
@@ -600,10 +660,9 @@ static int flush_log(struct postgres *p, struct err *e)
     if (may_ask(p, e) < 0)
         return -1;
     AUTO(result_clear_p)
-    PGresult *r = last_answer(
-        p,
-        PQsendQuery(p->conn, "SELECT CASE WHEN NOT pg_catalog.pg_is_in_recovery()"
-                             " THEN pg_catalog.pg_logical_emit_message(true, 'lapse', 'sync') END, " LIFE));
+    PGresult *r = ask_alone(p, "",
+                            "SELECT CASE WHEN NOT pg_catalog.pg_is_in_recovery()"
+                            " THEN pg_catalog.pg_logical_emit_message(true, 'lapse', 'sync') END, " LIFE);
     if (!succeeded(r))
         return fail(p, r, e);
     if (PQgetisnull(r, 0, 0))
@@ -652,8 +711,9 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     if (choose_sync(p, e) < 0)
         return -1;
     AUTO(text_release) struct text sql = {0};
+    p->writes = true;
     text_add(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ");
-    add_settings(&sql, to_ms(statement_timeout_us));
+    add_settings(&sql, SET_USER_PATH, to_ms(statement_timeout_us));
     text_addf(&sql,
               "; SET LOCAL jit = off" /* a batch is over before it would pay */
               "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld%s",
@@ -687,6 +747,7 @@ static int postgres_mark(struct sql_store *s, struct err *e)
 
 static int postgres_undo(struct sql_store *s, struct err *e)
 {
+    of_sql(s)->path = PATH_UNKNOWN; /* what it was when the savepoint was set */
     return command(of_sql(s), "ROLLBACK TO SAVEPOINT lapse", e);
 }
 
@@ -921,14 +982,14 @@ static const char about_server_least[] = "SELECT pg_catalog.pg_is_in_recovery(),
 static PGresult *ask_about_server(struct postgres *p)
 {
     struct err why = ERR_INIT;
-    PGresult *r = last_answer(p, PQsendQuery(p->conn, about_server));
+    PGresult *r = ask_alone(p, " READ ONLY", about_server);
     if (succeeded(r))
         return r;
     fail(p, r, &why);
     if (strncmp(why.code, "42", 2) != 0)
         return r;
     PQclear(r);
-    return last_answer(p, PQsendQuery(p->conn, about_server_least));
+    return ask_alone(p, " READ ONLY", about_server_least);
 }
 
 static int look_at_server(struct postgres *p, struct err *e)
@@ -993,14 +1054,33 @@ static int postgres_reconnect(struct store *s, struct err *e)
 static int postgres_now(struct store *s, instant *ret, struct err *e)
 {
     struct postgres *p = of_store(s);
-    static const char sql[] = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    static const char sql[] = "SELECT (EXTRACT(epoch FROM pg_catalog.clock_timestamp())"
+                              " OPERATOR(pg_catalog.*) 1000000::numeric)::bigint";
     if (may_ask(p, e) < 0)
         return -1;
     p->patience_us = 0;
-    AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
+    AUTO(result_clear_p) PGresult *r = ask_alone(p, " READ ONLY", sql);
     if (!succeeded(r))
         return fail(p, r, e);
     *ret = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+    return 0;
+}
+
+int postgres_names(struct sql_store *s, struct rows *ret, struct err *e)
+{
+    static const char commands[] =
+        SET_USER_PATH "; SELECT pg_catalog.current_schemas(false), pg_catalog.current_schema(),"
+                      " pg_catalog.current_setting('search_path'); " SET_SERVER_PATH;
+    struct postgres *p = of_sql(s);
+    if (may_ask(p, e) < 0)
+        return -1;
+    p->path = PATH_UNKNOWN;
+    AUTO(result_clear_p) PGresult *r = answer_of(p, commands);
+    if (!succeeded(r))
+        return fail(p, r, e);
+    p->path = PATH_SERVER;
+    rows_release(ret);
+    copy_rows(r, ret);
     return 0;
 }
 
@@ -1042,7 +1122,7 @@ static int postgres_schema_stamp(struct store *s, int64_t *ret, struct err *e)
     if (now >= p->stamp_ends_us) {
         if (may_ask(p, e) < 0)
             return -1;
-        AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
+        AUTO(result_clear_p) PGresult *r = ask_alone(p, " READ ONLY", sql);
         if (!succeeded(r))
             return fail(p, r, e);
         p->stamp = strtoll(PQgetvalue(r, 0, 0), NULL, 10);

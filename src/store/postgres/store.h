@@ -43,6 +43,10 @@ struct known_statement *statements_meet(struct statements *all, const struct tex
 bool statements_any_named(const struct statements *all);
 void statements_forget(struct statements *all);
 
+/* How this user finds names: the schemas, as an array; the first of them; what search_path says. In the open
+ * transaction. */
+int postgres_names(struct sql_store *s, struct rows *ret, struct err *e);
+
 /* --- the catalog ---
  *
  * As facts. Both run inside a transaction that the caller has begun. */

@@ -217,6 +217,8 @@ int sql_condition(struct stmt *s, const struct dialect *d, const char *alias, co
     struct scan k = {.out = s, .d = d, .alias = alias, .text = sql, .at = sql, .now = now, .e = e};
     int depth = 0;
     bool after_dot = false, empty = true;
+    if (s)
+        s->has_sql = true;
     /* Every step consumes at least one character, or fails. */
     while (*k.at) {
         char first = *k.at;

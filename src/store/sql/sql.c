@@ -19,6 +19,7 @@ void stmt_clear(struct stmt *s)
     s->arena = NULL;
     s->deletes = NULL;
     s->runs_of = NULL;
+    s->of_catalog = s->has_sql = false;
 }
 
 void stmt_release(struct stmt *s)

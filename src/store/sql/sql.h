@@ -20,6 +20,8 @@ struct stmt {
     struct arena *arena;          /* texts of values made for this statement; created on demand */
     const struct table *deletes;  /* it deletes rows of this table, and does nothing else; NULL: it may */
     const struct column *runs_of; /* … whose numbers in this column are in a set's runs; NULL: otherwise */
+    bool of_catalog;              /* it looks at the engine's catalog and nothing else */
+    bool has_sql; /* it holds SQL text of the contract, whose names are looked up as the user's are */
 };
 void stmt_release(struct stmt *s);
 void stmt_clear(struct stmt *s);
