@@ -621,6 +621,14 @@ void check_plan(const struct plan *p, bool thorough, struct findings *findings)
         check_workers(&s);
 }
 
+int check_plan_indexes(const struct plan *p, struct store *s, struct findings *findings, struct err *e)
+{
+    struct survey survey = survey_of(p, findings);
+    struct asking a = {.plan = p, .store = s, .findings = findings};
+    check_indexes(&survey);
+    return check_served(&a, e);
+}
+
 int check_policy(const struct contract *c, const struct policy *p, struct store *s, instant now,
                  bool thorough, struct findings *findings, struct plan **ret_plan, struct facts **ret_facts,
                  struct err *e)

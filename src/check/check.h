@@ -41,6 +41,9 @@ void needs_settle(struct needs *all); /* after the last plan */
 int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
                struct err *e);
 
+/* What it says of the indexes alone: those there should be, and one that the database does not use. */
+int check_plan_indexes(const struct plan *p, struct store *s, struct findings *findings, struct err *e);
+
 /* The pure half of check_policy: foreign keys into tables that lose rows, indexes, privileges, kinds, hidden
  * rows. */
 void check_plan(const struct plan *p, bool thorough, struct findings *findings);

@@ -42,6 +42,12 @@ void work_fail(struct work *w, const struct err *e); /* the command as a whole *
 void work_remark(struct work *w, const char *text);  /* worth saying once; lives as long as the report */
 struct lapse_report *work_finish(struct work *w, int64_t started);
 
+/* Whether the command is about this policy. */
+bool work_selected(const struct work *w, const struct policy *p);
+/* Readings that a standby cancels, because what it replays removes rows that they still see (or, at worst, by
+ * ending the session), are begun again. True: once more; e is reset. */
+bool work_reads_again(struct work *w, int *tries, struct err *e);
+
 /* Looks at lapse's own tables, and at the brakes if there are such tables. -1: the report says what is wrong.
  */
 int work_own(struct work *w);
@@ -73,10 +79,11 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
  * statements of that, for people. */
 void work_explain(struct work *w, const struct plan *plan, struct text *out);
 void work_walk(struct work *w, struct plan *plan, struct report_policy *rp);
-/* What is due of the policy of this entry, counted: what `plan` says of it. */
+/* What is due of the policy of this entry, counted: what `plan` says of it. (plan.c) */
 void work_count(struct work *w, struct report_policy *rp);
 /* Runs the plan; rp gets what became of it. The options' lease is w's, their budget the scheduler's. */
 void work_sweep(struct work *w, struct report_policy *rp, const struct plan *plan, struct sweep_options o);
+void work_copy_counts(struct report_policy *rp, const int64_t *gone, const int64_t *detached);
 /* The tables that lose rows, with nothing gone yet. */
 void work_names(struct work *w, struct report_policy *rp, const struct plan *plan);
 /* What went wrong with one policy; the graver exit code stays. */

@@ -140,7 +140,7 @@ static int check_names(const struct work *w, struct err *e)
     return 0;
 }
 
-static bool selected(const struct work *w, const struct policy *p)
+bool work_selected(const struct work *w, const struct policy *p)
 {
     for (size_t i = 0; i < w->options->n_policies; i++)
         if (!strcmp(w->options->policies[i], p->name))
@@ -187,7 +187,7 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
     w->report->now = w->now;
     w->report->findings.arena = w->report->arena;
     for (size_t i = 0; i < c->contract->n_policies; i++)
-        w->selected += selected(w, &c->contract->policies[i]);
+        w->selected += work_selected(w, &c->contract->policies[i]);
     if (!c->contract->n_policies && !c->contract->n_purges &&
         kind != REPORT_CHECK) /* check has a finding for it */
         work_remark(w, "the contract has no policies: nothing is bounded by it");
@@ -205,9 +205,7 @@ static bool ask_stop(void *context)
     return w->options->stop && w->options->stop(w->options->context);
 }
 
-/* Readings that a standby cancels, because what it replays removes rows that they still see (or, at worst, by
- * ending the session), are begun again. True: once more; e is reset. */
-static bool reads_again(struct work *w, int *tries, struct err *e)
+bool work_reads_again(struct work *w, int *tries, struct err *e)
 {
     enum { TRIES = 5 };
     const struct patience patience = {ask_stop, w};
@@ -244,7 +242,7 @@ static int check_patiently(struct work *w, const struct policy *p, struct plan *
     struct findings *f = &w->report->findings, before = *f;
     for (int tries = 0;
          check_policy(w->contract, p, w->store, w->now, true, f, ret_plan, ret_facts, e) < 0;) {
-        if (!reads_again(w, &tries, e))
+        if (!work_reads_again(w, &tries, e))
             return -1;
         facts_free(*ret_facts);
         *ret_facts = NULL;
@@ -275,7 +273,7 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
         AUTO(facts_free_p) struct facts *facts = NULL;
         AUTO(plan_free_p) struct plan *plan = NULL;
         const struct policy *p = &w.contract->policies[i];
-        if (!selected(&w, p))
+        if (!work_selected(&w, p))
             continue;
         if (check_patiently(&w, p, &plan, &facts, &e) < 0) {
             err_wrap(&e, "policy '%s'", p->name);
@@ -331,7 +329,7 @@ void work_names(struct work *w, struct report_policy *rp, const struct plan *p)
         rp->detach_tables[i] = arena_strdup(a, p->detach_slots[i]->print);
 }
 
-static void copy_counts(struct report_policy *rp, const int64_t *gone, const int64_t *detached)
+void work_copy_counts(struct report_policy *rp, const int64_t *gone, const int64_t *detached)
 {
     memcpy(rp->gone, gone, rp->n_tables * sizeof(*gone));
     if (rp->n_detach_tables)
@@ -383,7 +381,7 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
         return NULL;
     }
     int tries = 0, r = make_plan(w, p, &found, &plan, ret_facts, &e);
-    while (r < 0 && (reads_again(w, &tries, &e) ||
+    while (r < 0 && (work_reads_again(w, &tries, &e) ||
                      (e.kind == ERR_LOST && !tries++ && w->store->ops->reconnect(w->store, &e) == 0))) {
         facts_free(*ret_facts);
         *ret_facts = NULL;
@@ -404,81 +402,6 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
     work_names(w, rp, plan);
     work_walk(w, plan, rp);
     return plan;
-}
-
-/* --- plan
- * ---------------------------------------------------------------------------------------------------------
- */
-
-static void mark_split(bool *split, const struct node *n)
-{
-    split[n->slot] |= n->split;
-    for (size_t i = 0; i < n->n_kids; i++)
-        mark_split(split, &n->kids[i]);
-}
-
-static void copy_due(struct work *w, struct report_policy *rp, const struct plan *p, const struct due *d)
-{
-    struct arena *a = w->report->arena;
-    copy_counts(rp, d->gone, d->detached);
-    rp->split = arena_alloc(a, p->n_slots * sizeof(*rp->split));
-    mark_split(rp->split, &p->root);
-    struct cutoff *cutoffs = arena_alloc(a, (p->n_cutoffs + 1) * sizeof(*cutoffs));
-    for (size_t i = 0; i < p->n_cutoffs; i++) {
-        cutoffs[i] = p->cutoffs[i];
-        cutoffs[i].when = NULL; /* the plan's own */
-        cutoffs[i].value = p->cutoffs[i].value ? arena_strdup(a, p->cutoffs[i].value) : NULL;
-    }
-    rp->cutoffs = cutoffs;
-    rp->n_cutoffs = p->n_cutoffs;
-    rp->cutoff_per_row = p->n_cutoffs == 0 && p->n_times;
-    rp->has_range = d->has_range;
-    rp->oldest = d->oldest;
-    rp->newest = d->newest;
-    rp->null_time = d->null_time;
-    rp->unreadable_time = d->unreadable_time;
-    rp->held = d->held;
-    rp->waiting = d->waiting;
-}
-
-void work_count(struct work *w, struct report_policy *rp)
-{
-    AUTO(facts_free_p) struct facts *facts = NULL;
-    AUTO(plan_free_p) struct plan *plan = work_plan(w, rp->policy, rp, &facts);
-    if (!plan)
-        return;
-    AUTO(due_release) struct due due;
-    struct err e = ERR_INIT;
-    due_init(&due, plan);
-    for (int tries = 0; w->store->ops->count(w->store, plan, &due, &e) < 0;) {
-        if (reads_again(w, &tries, &e))
-            continue;
-        work_policy_failed(w, rp, &e);
-        return;
-    }
-    copy_due(w, rp, plan, &due);
-    if (work_partitions(w, plan, rp, &e) < 0 || work_own_policy(w, plan, rp, &e) < 0) {
-        work_policy_failed(w, rp, &e);
-        return;
-    }
-    if (!w->options->sql)
-        return;
-    AUTO(text_release) struct text sql = {0};
-    work_partition_sql(w, plan, &sql);
-    work_explain(w, plan, &sql);
-    rp->sql = arena_strdup(w->report->arena, text_str(&sql));
-}
-
-struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lapse_options *o)
-{
-    struct work w;
-    int64_t started = when_monotonic_us();
-    if (work_start(&w, c, o, REPORT_PLAN, "plan", true) < 0 || work_own(&w) < 0)
-        return work_finish(&w, started);
-    for (size_t i = 0; i < w.contract->n_policies; i++)
-        if (selected(&w, &w.contract->policies[i]))
-            work_count(&w, report_add_policy(w.report, &w.contract->policies[i]));
-    return work_finish(&w, started);
 }
 
 /* --- sweep
@@ -540,7 +463,7 @@ static void count_first(struct work *w, const struct plan *plan)
 static void copy_outcome(struct work *w, struct report_policy *rp, const struct outcome *o)
 {
     struct arena *a = w->report->arena;
-    copy_counts(rp, o->gone, o->detached);
+    work_copy_counts(rp, o->gone, o->detached);
     rp->skipped = arena_alloc(a, (o->n_skipped + 1) * sizeof(*rp->skipped));
     for (size_t i = 0; i < o->n_skipped; i++)
         rp->skipped[i] = (struct skipped_row){arena_strdup(a, o->skipped[i].key), o->skipped[i].reason,
@@ -672,7 +595,7 @@ static void sweep_all(struct work *w)
 {
     struct report *r = w->report;
     for (size_t i = 0; i < w->contract->n_policies; i++)
-        if (selected(w, &w->contract->policies[i]))
+        if (work_selected(w, &w->contract->policies[i]))
             report_add_policy(r, &w->contract->policies[i]);
     for (size_t i = 0; i < r->n_policies; i++) {
         const struct scheduler *s = work_exclusive(w, r->policies[i].policy);

@@ -937,6 +937,24 @@ void plan_free_p(struct plan **p)
     *p = NULL;
 }
 
+static bool is_table_below(const struct node *n, const struct table *t)
+{
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (n->kids[i].table == t || is_table_below(&n->kids[i], t))
+            return true;
+    return false;
+}
+
+bool plan_counts_alone(const struct plan *p)
+{
+    return !p->root.n_grow && !is_table_below(&p->root, p->root.table);
+}
+
+bool plan_goes_alone(const struct plan *p)
+{
+    return !p->root.n_grow && !p->root.n_kids && !p->root.n_detach;
+}
+
 bool plan_loses(const struct plan *p, const struct table *t)
 {
     for (size_t i = 0; i < p->n_slots; i++)

@@ -222,6 +222,10 @@ bool plan_may_go_by_pieces(const struct plan *p);
 struct plan *plan_of_piece(const struct plan *p, const struct table_piece *x, struct arena *a);
 void plan_free(struct plan *p);
 void plan_free_p(struct plan **p);
+/* Whether the policy deletes or changes rows of no other table, and of its own only those that are due. */
+bool plan_goes_alone(const struct plan *p);
+/* Whether of its own table only those go that are due. */
+bool plan_counts_alone(const struct plan *p);
 /* Whether the policy deletes rows of this table. */
 bool plan_loses(const struct plan *p, const struct table *t);
 /* A foreign key of this table; one that watches every row of the child that the join finds. */

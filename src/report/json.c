@@ -224,19 +224,67 @@ static json_t *brake_json(const struct report_policy *p)
     return entry;
 }
 
+static void forget_rows(json_t *tables, size_t from, size_t n)
+{
+    for (size_t i = from; i < n; i++)
+        json_object_set_new(json_array_get(tables, i), "rows", json_null());
+}
+
+/* What is not known is null. */
+static void put_unknown(json_t *to, const struct report_policy *p)
+{
+    size_t below = p->n_tables ? p->n_tables - 1 : 0;
+    if (report_uncounted(p)) {
+        json_object_set_new(to, "rows", json_null());
+        put_integer(to, "rows_at_least", p->least);
+        forget_rows(json_object_get(to, "tables"), below, p->n_tables);
+    }
+    if (report_uncounted(p) || p->below_unknown) {
+        forget_rows(json_object_get(to, "tables"), 0, below);
+        forget_rows(json_object_get(to, "detached"), 0, p->n_detach_tables);
+    }
+    if (!p->n_indexes)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->n_indexes; i++) {
+        json_t *entry = json_object();
+        put_string(entry, "what", p->indexes[i].what);
+        put_string(entry, "fix", p->indexes[i].fix ? p->indexes[i].fix : "");
+        json_array_append_new(list, entry);
+    }
+    json_object_set_new(to, "indexes", list);
+}
+
+static const char *planned_name(const struct report_policy *p)
+{
+    return p->kind == OUTCOME_DONE ? "planned" : p->timed_out ? "not_counted" : outcome_name(p->kind);
+}
+
+static void put_kept(json_t *to, const struct report_policy *p)
+{
+    const struct {
+        const char *key;
+        int64_t rows;
+    } kept[] = {{"null_time", p->null_time},
+                {"unreadable_time", p->unreadable_time},
+                {"held", p->held},
+                {"waiting", p->waiting}};
+    json_t *entry = json_object();
+    bool known = !p->kept_unknown && !report_uncounted(p);
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        json_object_set_new(entry, kept[i].key, known ? json_integer(kept[i].rows) : json_null());
+    json_object_set_new(to, "kept", entry);
+}
+
 static json_t *planned_json(const struct report_policy *p)
 {
-    json_t *entry = policy_json(p, p->kind == OUTCOME_DONE ? "planned" : outcome_name(p->kind));
+    json_t *entry = policy_json(p, planned_name(p));
+    put_unknown(entry, p);
     put_cutoffs(entry, p);
     put_walk(entry, p);
     json_object_set_new(entry, "oldest", p->has_range ? instant_json(p->oldest) : json_null());
     json_object_set_new(entry, "newest", p->has_range ? instant_json(p->newest) : json_null());
-    json_t *kept = json_object();
-    put_integer(kept, "null_time", p->null_time);
-    put_integer(kept, "unreadable_time", p->unreadable_time);
-    put_integer(kept, "held", p->held);
-    put_integer(kept, "waiting", p->waiting);
-    json_object_set_new(entry, "kept", kept);
+    put_kept(entry, p);
     if (p->fuse)
         json_object_set_new(entry, "fuse", fuse_json(p));
     if (p->brake)
@@ -254,6 +302,17 @@ static void put_remarks(json_t *to, const struct report *r)
     json_object_set_new(to, "remarks", remarks);
 }
 
+/* Rows of all tables, those that several policies would take once. */
+static void put_total(json_t *to, const struct report *r)
+{
+    json_t *entry = json_object();
+    bool exact = !r->at_most && !r->not_all;
+    json_object_set_new(entry, "rows", exact ? json_integer(r->most) : json_null());
+    put_integer(entry, "at_least", r->least);
+    json_object_set_new(entry, "at_most", r->not_all ? json_null() : json_integer(r->most));
+    json_object_set_new(to, "total", entry);
+}
+
 static void put_policies(json_t *to, const struct report *r)
 {
     json_t *list = json_array();
@@ -261,6 +320,8 @@ static void put_policies(json_t *to, const struct report *r)
         json_array_append_new(
             list, r->kind == REPORT_PLAN ? planned_json(&r->policies[i]) : swept_json(&r->policies[i]));
     json_object_set_new(to, "policies", list);
+    if (r->kind == REPORT_PLAN)
+        put_total(to, r);
     put_remarks(to, r);
 }
 

@@ -44,6 +44,11 @@ int64_t report_rows(const struct report_policy *p)
     return p->n_tables ? p->gone[p->n_tables - 1] : 0;
 }
 
+bool report_uncounted(const struct report_policy *p)
+{
+    return !p->counted && (p->kind == OUTCOME_FAILED || p->kind == OUTCOME_STOPPED);
+}
+
 const char *report_label(const struct report_policy *p, size_t slot)
 {
     if (slot + 1 >= p->n_tables)

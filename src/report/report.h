@@ -28,6 +28,13 @@ struct report_policy {
     const char
         *drops_not; /* the policy asks for partitions to be dropped, and none ever is; NULL: it may be */
     /* plan */
+    bool counted;            /* what is due was counted … */
+    bool below_unknown;      /* … but what goes with it took too long … */
+    bool kept_unknown;       /* … or what is kept, and why */
+    bool timed_out;          /* not counted, because it took too long */
+    int64_t least;           /* not counted: so many rows of its own table at least */
+    struct finding *indexes; /* what `check` says of indexes, where counting took too long */
+    size_t n_indexes;
     const struct cutoff *cutoffs; /* copied */
     size_t n_cutoffs;
     bool cutoff_per_row;
@@ -102,6 +109,10 @@ struct report {
     struct findings findings;       /* REPORT_CHECK */
     struct report_policy *policies; /* REPORT_PLAN, REPORT_SWEEP; in the order of the file */
     size_t n_policies;
+    int64_t most;              /* REPORT_PLAN: rows of all tables that were counted, each once … */
+    bool at_most;              /* … as far as that could be known: some may be counted twice */
+    bool not_all;              /* … and there are others that were not counted: */
+    int64_t least;             /* … then it is so many, or more */
     const char *words;         /* REPORT_WORDS: for people, whole lines … */
     struct report_fact *facts; /* … and the same for machines */
     size_t n_facts;
@@ -122,6 +133,8 @@ void report_add_fact(struct report *r, struct report_fact fact); /* its texts mu
 
 /* What both ways of showing it need. */
 int64_t report_rows(const struct report_policy *p); /* of the policy's own table */
+/* plan: how many rows would go is not known. */
+bool report_uncounted(const struct report_policy *p);
 /* What metrics, logs and the history call the rows of one slot: the policy's label, and for rows that went
  * along their table's name as the contract writes it. */
 const char *report_label(const struct report_policy *p, size_t slot);

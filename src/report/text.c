@@ -5,18 +5,18 @@
 
 /* Dependents and detached tables of a policy, indented under it. */
 static void grid_tables(const struct screen *v, struct grid *g, const char *word, const char **names,
-                        const int64_t *rows, size_t n)
+                        const int64_t *rows, size_t n, bool known)
 {
     for (size_t i = 0; i < n; i++)
-        grid_row(g, rows[i] ? PLAIN : DIM,
+        grid_row(g, rows[i] && known ? PLAIN : DIM,
                  (const char *[CELLS_MOST]){arena_printf(v->arena, "  %s", word), clean(v, names[i]),
-                                            number(v, rows[i])});
+                                            known ? number(v, rows[i]) : "-", known ? NULL : "not counted"});
 }
 
 static void grid_dependents(const struct screen *v, struct grid *g, const struct report_policy *p)
 {
-    grid_tables(v, g, "with", p->tables, p->gone, p->n_tables ? p->n_tables - 1 : 0);
-    grid_tables(v, g, "detach", p->detach_tables, p->detached, p->n_detach_tables);
+    grid_tables(v, g, "with", p->tables, p->gone, p->n_tables ? p->n_tables - 1 : 0, !p->below_unknown);
+    grid_tables(v, g, "detach", p->detach_tables, p->detached, p->n_detach_tables, !p->below_unknown);
 }
 
 /* --- plan ------------------------------------------------------------------------------------- */
@@ -57,6 +57,8 @@ static const char *cutoffs_text(const struct screen *v, const struct report *r, 
 static const char *kept_text(const struct screen *v, const struct report_policy *p)
 {
     AUTO(text_release) struct text t = {0};
+    if (p->kept_unknown)
+        return "not counted: it took too long";
     const struct {
         int64_t n;
         const char *why;
@@ -108,15 +110,35 @@ static void grid_partitions(const struct screen *v, const struct report_policy *
         grid_remark(g, YELLOW, "drops none", p->drops_not);
 }
 
+/* What `check` says of indexes, where counting took too long. */
+static void grid_indexes(const struct screen *v, const struct report_policy *p, struct grid *g)
+{
+    for (size_t i = 0; i < p->n_indexes; i++) {
+        const struct finding *f = &p->indexes[i];
+        grid_remark(g, YELLOW, "index",
+                    f->fix && *f->fix ? arena_printf(v->arena, "%s: %s", f->what, f->fix) : f->what);
+    }
+}
+
+static void plan_uncounted(const struct screen *v, const struct report_policy *p, struct grid *g)
+{
+    enum style style = p->kind == OUTCOME_DISABLED ? DIM : p->kind == OUTCOME_STOPPED ? YELLOW : RED;
+    const char *word = outcome_name(p->kind);
+    if (p->timed_out || p->kind == OUTCOME_STOPPED)
+        word = p->least ? arena_printf(v->arena, "not counted (at least %s)", number(v, p->least))
+                        : "not counted";
+    grid_row(g, style, (const char *[CELLS_MOST]){clean(v, p->policy->name), clean(v, p->table), "-", word});
+    if (p->error)
+        grid_remark(g, style, "why", p->error);
+    grid_indexes(v, p, g);
+}
+
 static void plan_policy(const struct screen *v, const struct report *r, const struct report_policy *p,
                         bool ages, struct grid *g)
 {
     const char *name = clean(v, p->policy->name), *table = clean(v, p->table);
     if (p->kind != OUTCOME_DONE) {
-        enum style style = p->kind == OUTCOME_DISABLED ? DIM : RED;
-        grid_row(g, style, (const char *[CELLS_MOST]){name, table, "-", outcome_name(p->kind)});
-        if (p->error)
-            grid_remark(g, style, "why", p->error);
+        plan_uncounted(v, p, g);
         return;
     }
     int64_t rows = report_rows(p);
@@ -125,6 +147,7 @@ static void plan_policy(const struct screen *v, const struct report *r, const st
                  name, table, number(v, rows), p->has_range ? time_cell(v, r, p->oldest, ages) : "-",
                  p->has_range ? time_cell(v, r, p->newest, ages) : "-", cutoff_cell(v, r, p, ages)});
     grid_dependents(v, g, p);
+    grid_indexes(v, p, g);
     const char *split = split_text(v, p);
     if (split)
         grid_remark(g, DIM, "split", split);
@@ -182,6 +205,15 @@ static int64_t policies_that(const struct report *r, enum outcome_kind kind)
     return n;
 }
 
+/* Those of `plan` whose rows were not counted, since it took too long. They failed, too. */
+static int64_t policies_timed_out(const struct report *r)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < r->n_policies; i++)
+        n += r->policies[i].timed_out;
+    return n;
+}
+
 static const char *outcome_words(enum outcome_kind kind)
 {
     switch (kind) {
@@ -201,9 +233,12 @@ static void add_troubles(const struct screen *v, const struct report *r, struct 
 {
     static const enum outcome_kind kinds[] = {OUTCOME_FAILED,  OUTCOME_FUSE, OUTCOME_REFUSED, OUTCOME_PAUSED,
                                               OUTCOME_STOPPED, OUTCOME_HELD, OUTCOME_BUDGET,  OUTCOME_WINDOW};
-    bool first = true;
+    int64_t late = policies_timed_out(r);
+    bool first = late == 0;
+    if (late)
+        text_addf(t, "; %s not counted", count(v, late, "policy", "policies"));
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        int64_t n = policies_that(r, kinds[i]);
+        int64_t n = policies_that(r, kinds[i]) - (kinds[i] == OUTCOME_FAILED ? late : 0);
         const char *word = kinds[i] == OUTCOME_FUSE ? "stopped by a fuse" : outcome_words(kinds[i]);
         if (n && first)
             text_addf(t, "; %s %s", count(v, n, "policy", "policies"), word);
@@ -211,6 +246,19 @@ static void add_troubles(const struct screen *v, const struct report *r, struct 
             text_addf(t, ", %s %s", number(v, n), word);
         first = first && n == 0;
     }
+}
+
+/* "nothing is due" only where everything was looked at. */
+static const char *all_that_goes(const struct screen *v, const struct report *r)
+{
+    if (r->not_all && !r->least)
+        return "how many rows would go is not known";
+    if (r->not_all)
+        return arena_printf(v->arena, "at least %s would go", count(v, r->least, "row", "rows"));
+    if (!r->most && !policies_that(r, OUTCOME_REFUSED))
+        return "nothing is due";
+    return arena_printf(v->arena, "%s%s would go", r->at_most ? "at most " : "",
+                        count(v, r->most, "row", "rows"));
 }
 
 static void show_plan(const struct screen *v, const struct report *r)
@@ -222,16 +270,12 @@ static void show_plan(const struct screen *v, const struct report *r)
         g = plan_grid(v, r, true);
     grid_print(v, &g);
 
-    int64_t rows = 0, detached = 0;
-    for (size_t i = 0; i < r->n_policies; i++) {
-        rows += sum_rows(r->policies[i].gone, r->policies[i].n_tables);
-        detached += sum_rows(r->policies[i].detached, r->policies[i].n_detach_tables);
-    }
+    int64_t detached = 0;
+    for (size_t i = 0; i < r->n_policies; i++)
+        if (!r->policies[i].below_unknown)
+            detached += sum_rows(r->policies[i].detached, r->policies[i].n_detach_tables);
     AUTO(text_release) struct text last = {0};
-    /* "nothing is due" only where everything was looked at. */
-    bool unknown = policies_that(r, OUTCOME_FAILED) + policies_that(r, OUTCOME_REFUSED) > 0;
-    text_add(&last, rows || unknown ? arena_printf(v->arena, "%s would go", count(v, rows, "row", "rows"))
-                                    : "nothing is due");
+    text_add(&last, all_that_goes(v, r));
     if (detached)
         text_addf(&last, ", %s would be detached", number(v, detached));
     text_addf(&last, " at %s UTC", utc(v, r->now));

@@ -82,8 +82,11 @@ void slice_release(struct slice *s);
 
 /* What a sweep would do now. */
 struct due {
-    int64_t *gone;     /* per plan->slots */
-    int64_t *detached; /* per plan->detach_slots */
+    int64_t *gone;      /* per plan->slots */
+    int64_t *detached;  /* per plan->detach_slots */
+    int64_t least;      /* not counted, since it took too long: so many rows of its own table at least */
+    bool below_unknown; /* … only those of the policy's own table were: how many go with them is not known */
+    bool kept_unknown;  /* … nor what is kept, and why */
     bool has_range;
     instant oldest, newest; /* of the roots that would go: the bound's (latest) time */
     int64_t null_time, unreadable_time, held, waiting; /* rows the policy speaks of that stay, and why */
@@ -248,8 +251,13 @@ struct store_ops {
     int (*lookalike)(struct store *s, const struct table *t, const struct column *c,
                      const struct value *values, size_t n, bool *ret_found, struct text *ret, struct err *e);
 
-    /* One consistent look, in a transaction that cannot write. */
+    /* One consistent look, in a transaction that cannot write; what took too long is left out, as ret says.
+     * Where that is all of it: ERR_TIMEOUT, with ret->least. */
     int (*count)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
+    /* How many rows of its own table are due that are due by none of the others, n plans of the same table.
+     */
+    int (*count_beside)(struct store *s, const struct plan *p, const struct plan *const *others, size_t n,
+                        int64_t *ret, struct err *e);
     /* Only what is kept, and why; of the rest ret says nothing. */
     int (*kept)(struct store *s, const struct plan *p, struct due *ret, struct err *e);
     /* Is anything due? One indexed probe. */

@@ -549,6 +549,17 @@ static void time_readable(struct stmt *s, const char *alias, const struct time_c
     add(s, ")");
 }
 
+static void time_unreadable(struct stmt *s, const char *alias, const struct time_column *t)
+{
+    add(s, "NOT ");
+    time_readable(s, alias, t);
+}
+
+static bool always_readable(const struct time_column *t)
+{
+    return t->encoding == TIME_INTEGER;
+}
+
 /* A keep is greater than 0, so whatever is due lies before `at`: that bound the index can serve. */
 static void time_keep(struct stmt *s, const char *alias, const struct time_column *t, enum compare cmp,
                       instant at, const struct column *keep, int64_t keep_unit_us)
@@ -769,6 +780,8 @@ const struct dialect dialect_mariadb = {
     .time_compare = time_compare,
     .time_keep = time_keep,
     .time_readable = time_readable,
+    .time_unreadable = time_unreadable,
+    .always_readable = always_readable,
     .time_value = time_value,
     .latest = latest,
     .like = like,

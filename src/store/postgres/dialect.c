@@ -388,6 +388,26 @@ static void postgres_time_readable(struct stmt *s, const char *alias, const stru
     add(s, ", true)");
 }
 
+/* Of times only the infinite ones: an index has them at its two ends. */
+static void postgres_time_unreadable(struct stmt *s, const char *alias, const struct time_column *t)
+{
+    if (t->encoding == TIME_TEXT || t->encoding == TIME_INTEGER) {
+        add(s, "NOT ");
+        postgres_time_readable(s, alias, t);
+        return;
+    }
+    AUTO(mem_free_p) char *column = column_text(alias, t->column);
+    text_addf(&s->sql, "(%s" OP("=") "'infinity'", column);
+    add_cast(s, type_of(t->encoding), "");
+    text_addf(&s->sql, " OR %s" OP("=") "'-infinity'", column);
+    add_cast(s, type_of(t->encoding), ")");
+}
+
+static bool postgres_always_readable(const struct time_column *t)
+{
+    return t->encoding == TIME_INTEGER;
+}
+
 /* A keep is greater than 0, so whatever is due lies before `at`: that bound the index can serve. The rest
  * is reckoned in exact decimals, which cannot overflow. */
 static void postgres_time_keep(struct stmt *s, const char *alias, const struct time_column *t,
@@ -706,6 +726,8 @@ const struct dialect dialect_postgres = {
     .time_compare = postgres_time_compare,
     .time_keep = postgres_time_keep,
     .time_readable = postgres_time_readable,
+    .time_unreadable = postgres_time_unreadable,
+    .always_readable = postgres_always_readable,
     .time_value = postgres_time_value,
     .latest = postgres_latest,
     .like = postgres_like,

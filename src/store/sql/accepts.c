@@ -84,6 +84,10 @@ int sqlstore_accepts(struct store *store, const struct plan *p, struct err *e)
         r = s->engine->accepts(s, &st, e);
     }
     if (r == 0) {
+        sql_count_due(&st, d, p);
+        r = s->engine->accepts(s, &st, e);
+    }
+    if (r == 0 && !plan_goes_alone(p)) {
         sql_count(&st, d, p);
         r = s->engine->accepts(s, &st, e);
     }

@@ -76,12 +76,12 @@ void sql_remaining(struct stmt *s, const struct dialect *d, const struct plan *p
     due_rows(&w, p, most);
 }
 
-static void names_of_set(struct stmt *s, int set, size_t n, bool time)
+static void names_of_set(struct stmt *s, int set, size_t n)
 {
     text_addf(&s->sql, "lapse_set_%d(", set);
     for (size_t i = 0; i < n; i++)
         text_addf(&s->sql, "%sc%zu", i ? ", " : "", i);
-    sql_add(s, time ? ", t)" : ")");
+    sql_add(s, ")");
 }
 
 /* The columns of a row against those of a set that do not compare as they do. */
@@ -225,23 +225,12 @@ static void root_sets(struct writer *w, const struct plan *p)
 {
     struct stmt *s = w->s;
     const struct node *root = &p->root;
-    sql_add(s, "lapse_due");
-    sql_add(s, "(");
-    for (size_t i = 0; i < root->n_carry; i++)
-        text_addf(&s->sql, "c%zu, ", i);
-    sql_add(s, "t) AS (SELECT ");
+    names_of_set(s, 0, root->n_carry);
+    sql_add(s, " AS (SELECT ");
     sql_columns(s, w->d, THIS, root->carry, root->n_carry);
-    sql_add(s, ", ");
-    time_of_row(s, w->d, p);
     sql_from_table(s, w->d, root->table, THIS);
     sql_add(s, " WHERE ");
     sql_expression(w, THIS, p->due);
-    sql_add(s, "),\n");
-    names_of_set(s, 0, root->n_carry, false);
-    sql_add(s, " AS (SELECT ");
-    for (size_t i = 0; i < root->n_carry; i++)
-        text_addf(&s->sql, "%sc%zu", i ? ", " : "", i);
-    sql_add(s, " FROM lapse_due");
     if (root->n_grow)
         grown(w, root);
     sql_add(s, ")");
@@ -254,7 +243,7 @@ static void kid_sets(struct writer *w, const struct node *parent)
         if (n->set < 0)
             continue;
         sql_add(w->s, ",\n");
-        names_of_set(w->s, n->set, n->n_carry, false);
+        names_of_set(w->s, n->set, n->n_carry);
         sql_add(w->s, " AS (SELECT ");
         sql_columns(w->s, w->d, THIS, n->carry, n->n_carry);
         sql_from_table(w->s, w->d, n->table, THIS);
@@ -367,31 +356,123 @@ static bool detached(struct writer *w, const struct plan *p, const struct node *
     return begun;
 }
 
+/* The only node of the table; NULL: there are several. *n: how many were met. */
+static const struct node *only_node(const struct node *n, const struct table *t, size_t *ret_met)
+{
+    const struct node *found = n->table == t ? n : NULL;
+    *ret_met += found != NULL;
+    for (size_t i = 0; i < n->n_kids; i++) {
+        const struct node *below = only_node(&n->kids[i], t, ret_met);
+        found = found ? found : below;
+    }
+    return found;
+}
+
+/* A set that alone has all rows of the table that go is counted as it is: none is looked up again. */
+static void count_of_slot(struct writer *w, const struct plan *p, const struct table *t)
+{
+    size_t met = 0;
+    const struct node *n = only_node(&p->root, t, &met);
+    sql_add(w->s, "(SELECT ");
+    sql_builtin(w->s, w->d, "count(*)");
+    if (met == 1 && n->set >= 0) {
+        text_addf(&w->s->sql, " FROM lapse_set_%d)", n->set);
+        return;
+    }
+    sql_from_table(w->s, w->d, t, THIS);
+    sql_add(w->s, " WHERE ");
+    goes(w, &p->root, NULL, t, false);
+    sql_add(w->s, ")");
+}
+
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = sql_writer(s, d, p);
     sql_sets(&w, p);
     sql_add(s, "\nSELECT ");
     for (size_t i = 0; i < p->n_slots; i++) {
-        sql_add(s, "(SELECT ");
-        sql_builtin(s, d, "count(*)");
-        sql_from_table(s, d, p->slots[i], THIS);
-        sql_add(s, " WHERE ");
-        goes(&w, &p->root, NULL, p->slots[i], false);
-        sql_add(s, "),\n");
+        sql_add(s, i ? ",\n" : "");
+        if (p->slots[i] == p->root.table && plan_counts_alone(p))
+            sql_add(s, "NULL");
+        else
+            count_of_slot(&w, p, p->slots[i]);
     }
     for (size_t i = 0; i < p->n_detach_slots; i++) {
-        detached(&w, p, &p->root, p->detach_slots[i], false);
         sql_add(s, ",\n");
+        detached(&w, p, &p->root, p->detach_slots[i], false);
     }
-    sql_add(s, "(SELECT ");
-    sql_builtin(s, d, "min(t) FROM lapse_due), (SELECT ");
-    sql_builtin(s, d, "max(t) FROM lapse_due)");
 }
 
-static void count_where(struct stmt *s, const struct dialect *d)
+/* The bound's time, as it is stored where that has its order: then only two of them are reckoned with. */
+static bool stored_in_order(const struct plan *p)
 {
-    sql_builtin(s, d, "count(CASE WHEN ");
+    return p->n_times == 1 && p->times[0].encoding != TIME_TEXT;
+}
+
+static void one_end(struct writer *w, const struct plan *p, const char *end, const char *name)
+{
+    sql_add(w->s, ", ");
+    if (!p->n_times) {
+        text_addf(&w->s->sql, "NULL AS %s", name);
+        return;
+    }
+    sql_builtin(w->s, w->d, end);
+    if (stored_in_order(p))
+        sql_column(w->s, w->d, THIS, p->times[0].column);
+    else
+        time_of_row(w->s, w->d, p);
+    text_addf(&w->s->sql, ") AS %s", name);
+}
+
+static void end_as_time(struct stmt *s, const struct dialect *d, const struct plan *p, const char *name)
+{
+    sql_add(s, ", ");
+    if (!stored_in_order(p)) {
+        text_addf(&s->sql, "lapse_ends.%s", name);
+        return;
+    }
+    struct column column = *p->times[0].column;
+    struct time_column time = p->times[0];
+    column.name = name;
+    time.column = &column;
+    d->time_value(s, "lapse_ends", &time);
+}
+
+void sql_count_due(struct stmt *s, const struct dialect *d, const struct plan *p)
+{
+    static const char low[] = "lapse_oldest", high[] = "lapse_newest";
+    struct writer w = sql_writer(s, d, p);
+    sql_add(s, "SELECT lapse_ends.lapse_rows");
+    end_as_time(s, d, p, low);
+    end_as_time(s, d, p, high);
+    sql_add(s, "\nFROM (SELECT ");
+    sql_builtin(s, d, "count(*) AS lapse_rows");
+    one_end(&w, p, "min(", low);
+    one_end(&w, p, "max(", high);
+    sql_from_table(s, d, p->root.table, THIS);
+    sql_add(s, "\nWHERE ");
+    sql_expression(&w, THIS, p->due);
+    sql_add(s, ") AS lapse_ends");
+}
+
+void sql_count_beside(struct stmt *s, const struct dialect *d, const struct plan *p,
+                      const struct plan *const *others, size_t n)
+{
+    struct writer w = sql_writer(s, d, p);
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*)");
+    sql_from_table(s, d, p->root.table, THIS);
+    sql_add(s, "\nWHERE ");
+    sql_expression(&w, THIS, p->due);
+    for (size_t i = 0; i < n; i++) {
+        struct writer other = w; /* of another plan, in the same statement */
+        other.plan = others[i];
+        other.now = others[i]->now;
+        sql_add(s, " AND (");
+        sql_expression(&other, THIS, others[i]->due);
+        sql_add(s, ") IS NOT TRUE");
+        w.aliases = other.aliases;
+    }
 }
 
 /* Rows that have reached the bound, old enough and, for orphans, without a source, but are kept by `by`: what
@@ -419,32 +500,63 @@ static void count_kept(struct writer *w, const struct plan *p, const struct expr
     sql_add(w->s, "))");
 }
 
+static void matching_and(struct writer *w, const struct plan *p)
+{
+    sql_add(w->s, "(SELECT ");
+    sql_builtin(w->s, w->d, "count(*)");
+    sql_from_table(w->s, w->d, p->root.table, THIS);
+    sql_add(w->s, " WHERE ");
+    sql_expression(w, THIS, p->matches);
+    sql_add(w->s, " AND ");
+}
+
+/* Asked only where a column may be NULL, and so that an index which leads to the time can tell. */
+static void count_without_time(struct writer *w, const struct plan *p)
+{
+    bool may = p->n_times > 0;
+    for (size_t i = 0; i < p->n_times; i++)
+        may = may && !p->times[i].column->not_null;
+    if (!may) {
+        sql_add(w->s, "0");
+        return;
+    }
+    matching_and(w, p);
+    for (size_t i = 0; i < p->n_times; i++) {
+        sql_add(w->s, i ? " AND " : "");
+        sql_column(w->s, w->d, THIS, p->times[i].column);
+        sql_add(w->s, sql_is_null(w->d));
+    }
+    sql_add(w->s, ")");
+}
+
+static void count_unreadable(struct writer *w, const struct plan *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->n_times; i++) {
+        if (w->d->always_readable(&p->times[i]))
+            continue;
+        if (any)
+            sql_add(w->s, " OR ");
+        else
+            matching_and(w, p);
+        sql_add(w->s, any ? "" : "(");
+        any = true;
+        w->d->time_unreadable(w->s, THIS, &p->times[i]);
+    }
+    sql_add(w->s, any ? "))" : "0");
+}
+
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = sql_writer(s, d, p);
     sql_add(s, "SELECT ");
-    count_where(s, d);
-    sql_add(s, p->n_times ? "" : "FALSE");
-    for (size_t i = 0; i < p->n_times; i++) {
-        sql_add(s, i ? " AND " : "");
-        sql_column(s, d, THIS, p->times[i].column);
-        sql_add(s, sql_is_null(d));
-    }
-    sql_add(s, " THEN 1 END),\n");
-    count_where(s, d);
-    sql_add(s, p->n_times ? "NOT (" : "NOT (TRUE");
-    for (size_t i = 0; i < p->n_times; i++) {
-        sql_add(s, i ? " AND " : "");
-        d->time_readable(s, THIS, &p->times[i]);
-    }
-    sql_add(s, ") THEN 1 END),\n");
+    count_without_time(&w, p);
+    sql_add(s, ",\n");
+    count_unreadable(&w, p);
+    sql_add(s, ",\n");
     count_kept(&w, p, NULL, p->hold);
     sql_add(s, ",\n");
     count_kept(&w, p, p->hold, p->free_);
-    sql_add(s, "\n");
-    sql_from_table(s, d, p->root.table, THIS);
-    sql_add(s, " WHERE ");
-    sql_expression(&w, THIS, p->matches);
 }
 
 void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,

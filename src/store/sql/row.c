@@ -70,13 +70,16 @@ static int ask_goes(struct sql_store *s, const struct plan *p, const struct inqu
     AUTO(rows_release) struct rows found = {0};
     struct plan one = *p; /* the same, for this row alone */
     one.due = q->key;
+    due_init(ret, p);
+    ret->gone[p->root.slot] = 1;
+    if (plan_goes_alone(p))
+        return 0;
     sql_count(&st, s->engine->dialect, &one);
     if (s->engine->query(s, &st, &found, e) < 0)
         return -1;
-    due_init(ret, p);
     const struct value *cell = rows_at(&found, 0);
-    for (size_t i = 0; i < p->n_slots; i++)
-        ret->gone[i] = whole(cell++);
+    for (size_t i = 0; i < p->n_slots; i++, cell++)
+        ret->gone[i] = cell->kind == VALUE_NULL ? ret->gone[i] : whole(cell);
     for (size_t i = 0; i < p->n_detach_slots; i++)
         ret->detached[i] = whole(cell++);
     return 0;

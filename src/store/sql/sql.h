@@ -59,6 +59,9 @@ struct dialect {
                       instant at, const struct column *keep, int64_t keep_unit_us);
     /* True where the value is NULL or usable; never unknown. */
     void (*time_readable)(struct stmt *s, const char *alias, const struct time_column *t);
+    /* The opposite, so that an index can serve it where that is possible; and whether it never is true. */
+    void (*time_unreadable)(struct stmt *s, const char *alias, const struct time_column *t);
+    bool (*always_readable)(const struct time_column *t);
     /* An expression of the instant in microseconds (integer or exact decimal), NULL where NULL or unusable.
      * Must not raise an error for any value. */
     void (*time_value)(struct stmt *s, const char *alias, const struct time_column *t);
@@ -405,8 +408,15 @@ void sql_key_ends(struct stmt *s, const struct dialect *d, const struct plan *p)
 void sql_due(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* One row: how many, and the earliest of their times (microseconds or NULL). */
 void sql_backlog(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most);
-/* One row: gone per slot, detached per detach slot, oldest, newest (microseconds or NULL). */
+/* One row: how many rows of the policy's own table are due, oldest, newest (microseconds or NULL): one
+ * reading, in which no row is looked up again. */
+void sql_count_due(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* One row: gone per slot, but NULL of the policy's own table where plan_counts_alone; detached per detach
+ * slot. Of plans that delete from, or detach, other rows. */
 void sql_count(struct stmt *s, const struct dialect *d, const struct plan *p);
+/* One number: rows of its own table that are due, and by none of the others, plans of the same table. */
+void sql_count_beside(struct stmt *s, const struct dialect *d, const struct plan *p,
+                      const struct plan *const *others, size_t n);
 /* One row: null_time, unreadable_time, held, waiting. */
 void sql_kept(struct stmt *s, const struct dialect *d, const struct plan *p);
 /* A row per row that fits the key, two at most: its columns, its times (microseconds or NULL), its verdicts

@@ -99,6 +99,8 @@ int sqlstore_lookalike(struct store *s, const struct table *t, const struct colu
                        const struct value *values, size_t n, bool *ret_found, struct text *ret,
                        struct err *e);
 int sqlstore_count(struct store *s, const struct plan *p, struct due *ret, struct err *e);
+int sqlstore_count_beside(struct store *s, const struct plan *p, const struct plan *const *others, size_t n,
+                          int64_t *ret, struct err *e);
 int sqlstore_kept(struct store *s, const struct plan *p, struct due *ret, struct err *e);
 int sqlstore_probe(struct store *s, const struct plan *p, bool *ret, struct err *e);
 int sqlstore_look_begin(struct store *s, int64_t statement_timeout_us, struct err *e);
@@ -133,13 +135,13 @@ extern const struct keyed_ops sqlkeyed;  /* keyed.c */
 #define SQLSTORE_VERBS                                                                                       \
     .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
     .look = sqlstore_look, .has_value = sqlstore_has_value, .lookalike = sqlstore_lookalike,                 \
-    .count = sqlstore_count, .kept = sqlstore_kept, .probe = sqlstore_probe,                                 \
-    .look_begin = sqlstore_look_begin, .look_end = sqlstore_look_end, .remaining = sqlstore_remaining,       \
-    .size = sqlstore_size, .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice,    \
-    .scout = sqlstore_scout, .slice_of = sqlstore_slice_of, .weigh = sqlstore_weigh, .mark = sqlstore_mark,  \
-    .undo = sqlstore_undo, .commit = sqlstore_commit, .rollback = sqlstore_rollback,                         \
-    .judge_row = sqlstore_judge_row, .backlog = sqlstore_backlog, .cut = sqlstore_cut,                       \
-    .estimate = sqlstore_estimate, .served = sqlstore_served, .own = &sqlown, .purges = &sqlpurges,          \
-    .keyed = &sqlkeyed
+    .count = sqlstore_count, .count_beside = sqlstore_count_beside, .kept = sqlstore_kept,                   \
+    .probe = sqlstore_probe, .look_begin = sqlstore_look_begin, .look_end = sqlstore_look_end,               \
+    .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
+    .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
+    .slice_of = sqlstore_slice_of, .weigh = sqlstore_weigh, .mark = sqlstore_mark, .undo = sqlstore_undo,    \
+    .commit = sqlstore_commit, .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row,               \
+    .backlog = sqlstore_backlog, .cut = sqlstore_cut, .estimate = sqlstore_estimate,                         \
+    .served = sqlstore_served, .own = &sqlown, .purges = &sqlpurges, .keyed = &sqlkeyed
 
 #endif

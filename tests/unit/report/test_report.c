@@ -89,6 +89,8 @@ static struct report *planned(struct cutoff *cutoffs, size_t n)
     struct report *r = report_new(REPORT_PLAN, "plan");
     r->now = NOW;
     struct report_policy *p = add(r, &metadata, some);
+    p->counted = true;
+    r->most = r->least = 1279567;
     p->detach_tables = detach_slots;
     p->detached = few;
     p->n_detach_tables = 1;
@@ -170,6 +172,45 @@ static void plan_by_value_and_refused(void **state)
     report_free(r);
 }
 
+static void plan_not_counted(void **state)
+{
+    (void)state;
+    struct report *r = planned(one, 1);
+    struct report_policy *p = report_add_policy(r, &outbox);
+    static struct finding index = {
+        FINDING_WARNING, "outbox", {3, 4}, "no index", "CREATE INDEX ON outbox (at)"};
+    p->kind = OUTCOME_FAILED;
+    p->timed_out = true;
+    p->least = 100000;
+    p->error = "it took longer";
+    p->indexes = &index;
+    p->n_indexes = 1;
+    r->policies[0].below_unknown = r->policies[0].kept_unknown = r->not_all = true;
+    shows(
+        r,
+        "policy    table                  rows  oldest                          newest               cutoff\n"
+        "metadata  trax.metadata     1,234,567  2024-05-01 12:00:00             2024-06-15 11:29:59  "
+        "2024-06-15 11:30:00\n"
+        "  with    trax.log                  -  not counted\n"
+        "  detach  trax.dead_letter          -  not counted\n"
+        "  kept: not counted: it took too long\n"
+        "outbox    outbox                    -  not counted (at least 100,000)\n"
+        "  why: it took longer\n"
+        "  index: no index: CREATE INDEX ON outbox (at)\n"
+        "\n"
+        "at least 1,279,567 rows would go at 2024-06-15 12:00:00 UTC; 1 policy not counted\n");
+    r->not_all = false;
+    r->at_most = true;
+    r->policies[1].timed_out = false;
+    r->policies[1].kind = OUTCOME_STOPPED;
+    r->policies[1].least = 0;
+    r->n_policies = 2;
+    AUTO(mem_free_p) char *out = shown(r, false, 0, NULL);
+    assert_non_null(strstr(out, "outbox    outbox                    -  not counted\n"));
+    assert_non_null(strstr(out, "at most 1,279,567 rows would go"));
+    report_free(r);
+}
+
 /* Too narrow for dates: ages. Too narrow for those: names are cut. Nothing is wider than the terminal. */
 static void plan_on_a_narrow_terminal(void **state)
 {
@@ -217,6 +258,7 @@ static void plan_json(void **state)
                   "{'value':null,'at':null}],"
                   "'oldest':'2024-05-01T12:00:00Z','newest':'2024-06-15T11:29:59Z',"
                   "'kept':{'null_time':3,'unreadable_time':0,'held':2,'waiting':7000}}],"
+                  "'total':{'rows':1279567,'at_least':1279567,'at_most':1279567},"
                   "'remarks':[]}");
     r->policies[0].cutoffs = one;
     r->policies[0].n_cutoffs = 1;
@@ -550,23 +592,15 @@ static void status_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan_text),
-        cmocka_unit_test(plan_by_value_and_refused),
-        cmocka_unit_test(plan_on_a_narrow_terminal),
-        cmocka_unit_test(plan_statements),
-        cmocka_unit_test(plan_json),
-        cmocka_unit_test(sweep_text),
-        cmocka_unit_test(sweep_nothing_due),
-        cmocka_unit_test(sweep_troubles),
-        cmocka_unit_test(sweep_json),
-        cmocka_unit_test(check_text),
-        cmocka_unit_test(check_wraps_words_but_not_fixes),
-        cmocka_unit_test(check_json),
-        cmocka_unit_test(mistakes),
-        cmocka_unit_test(whole_error),
-        cmocka_unit_test(odd_bytes),
-        cmocka_unit_test(wide_names),
-        cmocka_unit_test(history_text_and_json),
+        cmocka_unit_test(plan_text),        cmocka_unit_test(plan_by_value_and_refused),
+        cmocka_unit_test(plan_not_counted), cmocka_unit_test(plan_on_a_narrow_terminal),
+        cmocka_unit_test(plan_statements),  cmocka_unit_test(plan_json),
+        cmocka_unit_test(sweep_text),       cmocka_unit_test(sweep_nothing_due),
+        cmocka_unit_test(sweep_troubles),   cmocka_unit_test(sweep_json),
+        cmocka_unit_test(check_text),       cmocka_unit_test(check_wraps_words_but_not_fixes),
+        cmocka_unit_test(check_json),       cmocka_unit_test(mistakes),
+        cmocka_unit_test(whole_error),      cmocka_unit_test(odd_bytes),
+        cmocka_unit_test(wide_names),       cmocka_unit_test(history_text_and_json),
         cmocka_unit_test(status_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,10 +125,16 @@ static void write_slice(struct writing *w)
 
 static void write_counts(struct writing *w)
 {
-    sql_count(&w->s, w->d, w->plan);
+    sql_count_due(&w->s, w->d, w->plan);
     written(w, "count");
     sql_kept(&w->s, w->d, w->plan);
     written(w, "kept");
+}
+
+static void write_count_below(struct writing *w)
+{
+    sql_count(&w->s, w->d, w->plan);
+    written(w, "count");
 }
 
 static void write_looks(struct writing *w)
@@ -458,31 +464,52 @@ static const struct {
     {"table: jobs, expires: at_ms, rows: { state: [a, b] }",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", (this.\"at_ms\"::numeric * 1000::numeric)"
-     " FROM \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND"
-     " this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text]))),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM"
-     " lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (true) THEN 1 END),\n"
+     "count: SELECT lapse_ends.lapse_rows, (lapse_ends.\"lapse_oldest\"::numeric * 1000::numeric),"
+     " (lapse_ends.\"lapse_newest\"::numeric * 1000::numeric)\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(this.\"at_ms\") AS lapse_oldest,"
+     " max(this.\"at_ms\") AS lapse_newest FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND"
+     " this.\"state\" = ANY(ARRAY[$2{a}::text, $3{b}::text]))) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE"
+     " this.\"state\" = ANY(ARRAY[$1{a}::text, $2{b}::text]) AND this.\"at_ms\" IS NULL),\n"
      "0,\n"
-     "0\n"
-     " FROM \"public\".\"jobs\" AS this WHERE this.\"state\" = ANY(ARRAY[$1{a}::text, $2{b}::text])",
+     "0,\n"
+     "0",
      /* SQLite */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN 'integer'"
-     " THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM main.\"jobs\" AS this"
-     " WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND this.\"state\""
-     " IN (?2{a}, ?3{b}))),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null')) THEN 1 END),\n"
+     "count: SELECT lapse_ends.lapse_rows, CASE typeof(lapse_ends.\"lapse_oldest\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_ends.\"lapse_oldest\")) * 1000 END,"
+     " CASE typeof(lapse_ends.\"lapse_newest\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_ends.\"lapse_newest\")) * 1000 END\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(this.\"at_ms\") AS lapse_oldest,"
+     " max(this.\"at_ms\") AS lapse_newest FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND"
+     " this.\"state\" IN (?2{a}, ?3{b}))) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"state\" IN (?1{a}, ?2{b}) AND"
+     " this.\"at_ms\" IS NULL),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"state\" IN (?3{a}, ?4{b}) AND"
+     " (this.\"at_ms\" | 0 <> this.\"at_ms\")),\n"
      "0,\n"
-     "0\n"
-     " FROM main.\"jobs\" AS this WHERE this.\"state\" IN (?1{a}, ?2{b})"},
+     "0"},
+    {"table: jobs, expires: at_ms, with: [{ ref: step(job_id), with: [part(step_id)] }]",
+     write_count_below,
+     /* PostgreSQL */
+     "count: WITH RECURSIVE lapse_set_0(c0) AS (SELECT this.\"id\" FROM \"public\".\"jobs\" AS this WHERE"
+     " (this.\"at_ms\" <= $1{1718452800000}::bigint)),\n"
+     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM \"public\".\"step\" AS this WHERE"
+     " this.\"job_id\" = ANY(SELECT c0 FROM lapse_set_0))\n"
+     "SELECT (SELECT count(*) FROM \"public\".\"part\" AS this WHERE this.\"step_id\" = ANY(SELECT c0 FROM"
+     " lapse_set_1)),\n"
+     "(SELECT count(*) FROM lapse_set_1),\n"
+     "NULL",
+     /* SQLite */
+     "count: WITH RECURSIVE lapse_set_0(c0) AS (SELECT this.\"id\" FROM main.\"jobs\" AS this WHERE"
+     " (this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer')),\n"
+     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0"
+     " FROM lapse_set_0))\n"
+     "SELECT (SELECT count(*) FROM main.\"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
+     " lapse_set_1)),\n"
+     "(SELECT count(*) FROM lapse_set_1),\n"
+     "NULL"},
     {"table: jobs, age: [at_ms, seen_ms], keep: 1h, with: [{ ref: step(job_id), where: { state: done }, with: [part(step_id)] }, 'log(job_code) -> (code)'], hold: { ok: 0 }",
      write_slice,
      /* PostgreSQL */
@@ -557,25 +584,19 @@ static const struct {
     {"table: jobs, age: [at_ms, seen_ms], keep: 1h, with: [{ ref: step(job_id), where: { state: done }, with: [part(step_id)] }, 'log(job_code) -> (code)'], hold: { ok: 0 }",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, c1, t) AS (SELECT this.\"id\", this.\"code\","
-     " GREATEST((this.\"at_ms\"::numeric * 1000::numeric), (this.\"seen_ms\"::numeric * 1000::numeric)) FROM \"public\".\"jobs\" AS"
-     " this WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $1{1718449200000}::bigint)) AND"
-     " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT"
-     " NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $3{0}::integer) IS NOT TRUE AND NOT EXISTS"
-     " (SELECT 1 FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND"
-     " (lapse_1.\"state\" = $4{done}::text) IS NOT TRUE))),\n"
-     "lapse_set_0(c0, c1) AS (SELECT c0, c1 FROM lapse_due),\n"
-     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY(SELECT"
-     " c0 FROM lapse_set_0))\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"part\" AS this WHERE this.\"step_id\" = ANY(SELECT c0 FROM"
-     " lapse_set_1)),\n"
-     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM lapse_set_1)),\n"
-     "(SELECT count(*) FROM \"public\".\"log\" AS this WHERE this.\"job_code\" = ANY(SELECT c1 FROM"
-     " lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (true AND true) THEN 1 END),\n"
+     "count: SELECT lapse_ends.lapse_rows, lapse_ends.lapse_oldest, lapse_ends.lapse_newest\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(GREATEST((this.\"at_ms\"::numeric * 1000::numeric),"
+     " (this.\"seen_ms\"::numeric * 1000::numeric))) AS lapse_oldest, max(GREATEST((this.\"at_ms\"::numeric *"
+     " 1000::numeric), (this.\"seen_ms\"::numeric * 1000::numeric))) AS lapse_newest FROM \"public\".\"jobs\""
+     " AS this\n"
+     "WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < $1{1718449200000}::bigint)) AND (this.\"seen_ms\""
+     " IS NULL OR (this.\"seen_ms\" < $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT NULL OR"
+     " this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = $3{0}::integer) IS NOT TRUE AND NOT EXISTS (SELECT 1"
+     " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" ="
+     " $4{done}::text) IS NOT TRUE))) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND this.\"at_ms\" IS NULL"
+     " AND this.\"seen_ms\" IS NULL),\n"
+     "0,\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND ((this.\"at_ms\" IS NULL OR"
      " (this.\"at_ms\" < $1{1718449200000}::bigint)) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" <"
      " $2{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND NOT"
@@ -584,41 +605,35 @@ static const struct {
      " (this.\"at_ms\" < $4{1718449200000}::bigint)) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" <"
      " $5{1718449200000}::bigint)) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND"
      " (this.\"ok\" = $6{0}::integer) IS NOT TRUE AND NOT (NOT EXISTS (SELECT 1 FROM \"public\".\"step\" AS"
-     " lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = $7{done}::text) IS NOT TRUE)))\n"
-     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     " lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = $7{done}::text) IS NOT TRUE)))",
      /* SQLite */
-     "count: WITH RECURSIVE lapse_due(c0, c1, t) AS (SELECT this.\"id\", this.\"code\", lapse_latest(CASE"
-     " typeof(this.\"at_ms\") WHEN 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\"))"
-     " * 1000 END, CASE typeof(this.\"seen_ms\") WHEN 'integer' THEN max(-9223372036854775,"
-     " min(9223372036854775, this.\"seen_ms\")) * 1000 END) FROM main.\"jobs\" AS this WHERE (((this.\"at_ms\""
-     " IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND"
-     " (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND typeof(this.\"seen_ms\") ="
-     " 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = ?3{0})"
-     " IS NOT TRUE AND NOT EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" ="
-     " this.\"id\" AND (lapse_1.\"state\" = ?4{done}) IS NOT TRUE))),\n"
-     "lapse_set_0(c0, c1) AS (SELECT c0, c1 FROM lapse_due),\n"
-     "lapse_set_1(c0) AS (SELECT this.\"id\" FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0"
-     " FROM lapse_set_0))\n"
-     "SELECT (SELECT count(*) FROM main.\"part\" AS this WHERE this.\"step_id\" IN (SELECT c0 FROM"
-     " lapse_set_1)),\n"
-     "(SELECT count(*) FROM main.\"step\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_1)),\n"
-     "(SELECT count(*) FROM main.\"log\" AS this WHERE this.\"job_code\" IN (SELECT c1 FROM lapse_set_0)),\n"
-     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL AND this.\"seen_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null') AND typeof(this.\"seen_ms\") IN"
-     " ('integer', 'null')) THEN 1 END),\n"
-     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND ((this.\"at_ms\" IS NULL OR (this.\"at_ms\" <"
-     " ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR"
-     " (this.\"seen_ms\" < ?2{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS"
-     " NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND NOT ((this.\"ok\" = ?3{0}) IS NOT TRUE)),\n"
-     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND ((this.\"at_ms\" IS NULL OR (this.\"at_ms\" <"
-     " ?4{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR"
-     " (this.\"seen_ms\" < ?5{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS"
-     " NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = ?6{0}) IS NOT TRUE AND NOT (NOT EXISTS"
-     " (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" ="
-     " ?7{done}) IS NOT TRUE)))\n"
-     " FROM main.\"jobs\" AS this WHERE TRUE"},
+     "count: SELECT lapse_ends.lapse_rows, lapse_ends.lapse_oldest, lapse_ends.lapse_newest\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(lapse_latest(CASE typeof(this.\"at_ms\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END, CASE"
+     " typeof(this.\"seen_ms\") WHEN 'integer' THEN max(-9223372036854775, min(9223372036854775,"
+     " this.\"seen_ms\")) * 1000 END)) AS lapse_oldest, max(lapse_latest(CASE typeof(this.\"at_ms\") WHEN"
+     " 'integer' THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END, CASE"
+     " typeof(this.\"seen_ms\") WHEN 'integer' THEN max(-9223372036854775, min(9223372036854775,"
+     " this.\"seen_ms\")) * 1000 END)) AS lapse_newest FROM main.\"jobs\" AS this\n"
+     "WHERE (((this.\"at_ms\" IS NULL OR (this.\"at_ms\" < ?1{1718449200000} AND typeof(this.\"at_ms\") ="
+     " 'integer')) AND (this.\"seen_ms\" IS NULL OR (this.\"seen_ms\" < ?2{1718449200000} AND"
+     " typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\" IS NOT NULL OR this.\"seen_ms\" IS NOT"
+     " NULL)) AND (this.\"ok\" = ?3{0}) IS NOT TRUE AND NOT EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1"
+     " WHERE lapse_1.\"job_id\" = this.\"id\" AND (lapse_1.\"state\" = ?4{done}) IS NOT TRUE))) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND this.\"at_ms\" IS NULL AND"
+     " this.\"seen_ms\" IS NULL),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" | 0 <> this.\"at_ms\" OR"
+     " this.\"seen_ms\" | 0 <> this.\"seen_ms\")),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND ((this.\"at_ms\" IS NULL OR (this.\"at_ms\""
+     " < ?1{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR"
+     " (this.\"seen_ms\" < ?2{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\""
+     " IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND NOT ((this.\"ok\" = ?3{0}) IS NOT TRUE)),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND ((this.\"at_ms\" IS NULL OR (this.\"at_ms\""
+     " < ?4{1718449200000} AND typeof(this.\"at_ms\") = 'integer')) AND (this.\"seen_ms\" IS NULL OR"
+     " (this.\"seen_ms\" < ?5{1718449200000} AND typeof(this.\"seen_ms\") = 'integer')) AND (this.\"at_ms\""
+     " IS NOT NULL OR this.\"seen_ms\" IS NOT NULL)) AND (this.\"ok\" = ?6{0}) IS NOT TRUE AND NOT (NOT"
+     " EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE lapse_1.\"job_id\" = this.\"id\" AND"
+     " (lapse_1.\"state\" = ?7{done}) IS NOT TRUE)))"},
     {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
      write_slice,
      /* PostgreSQL */
@@ -714,65 +729,56 @@ static const struct {
     {"table: jobs, expires: at_ms, with: [{ ref: jobs(parent_id), where: { ok: 1 } }, { ref: step(job_id), where: { state: done } }]",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", (this.\"at_ms\"::numeric * 1000::numeric) FROM"
-     " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (EXISTS (WITH"
-     " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS"
-     " lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN"
-     " \"public\".\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM"
-     " \"public\".\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" ="
-     " $2{done}::text) IS NOT TRUE) OR EXISTS (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE"
-     " lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" = $3{1}::integer AND (true AND"
-     " lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE)),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due\n"
-     "UNION SELECT lapse_6.\"id\" FROM \"public\".\"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
-     " (lapse_6.\"parent_id\" = lapse_up.c0))\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"step\" AS this WHERE this.\"job_id\" = ANY(SELECT c0 FROM"
-     " lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (true) THEN 1 END),\n"
+     "count: SELECT lapse_ends.lapse_rows, (lapse_ends.\"lapse_oldest\"::numeric * 1000::numeric),"
+     " (lapse_ends.\"lapse_newest\"::numeric * 1000::numeric)\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(this.\"at_ms\") AS lapse_oldest, max(this.\"at_ms\") AS"
+     " lapse_newest FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND (EXISTS (WITH RECURSIVE lapse_1(\"id\") AS"
+     " (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS lapse_2 JOIN lapse_1 ON"
+     " (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"public\".\"jobs\" AS lapse_3 ON"
+     " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4 WHERE"
+     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = $2{done}::text) IS NOT TRUE) OR EXISTS"
+     " (SELECT 1 FROM \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
+     " ((lapse_5.\"ok\" = $3{1}::integer AND (true AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS"
+     " NOT TRUE)) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND this.\"at_ms\" IS NULL),\n"
+     "0,\n"
      "0,\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <="
-     " $1{1718452800000}::bigint) AND NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION"
-     " SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" ="
-     " lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"public\".\"jobs\" AS lapse_3 ON lapse_3.\"id\" ="
+     " $1{1718452800000}::bigint) AND NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\""
+     " UNION SELECT lapse_2.\"id\" FROM \"public\".\"jobs\" AS lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\""
+     " = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN \"public\".\"jobs\" AS lapse_3 ON lapse_3.\"id\" ="
      " lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_4 WHERE lapse_4.\"job_id\" ="
      " lapse_3.\"id\" AND (lapse_4.\"state\" = $2{done}::text) IS NOT TRUE) OR EXISTS (SELECT 1 FROM"
      " \"public\".\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" ="
-     " $3{1}::integer AND (true AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE))\n"
-     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     " $3{1}::integer AND (true AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE))",
      /* SQLite */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN 'integer'"
-     " THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM main.\"jobs\" AS this"
-     " WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (WITH"
+     "count: SELECT lapse_ends.lapse_rows, CASE typeof(lapse_ends.\"lapse_oldest\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_ends.\"lapse_oldest\")) * 1000 END, CASE"
+     " typeof(lapse_ends.\"lapse_newest\") WHEN 'integer' THEN max(-9223372036854775, min(9223372036854775,"
+     " lapse_ends.\"lapse_newest\")) * 1000 END\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(this.\"at_ms\") AS lapse_oldest, max(this.\"at_ms\") AS"
+     " lapse_newest FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND (EXISTS (WITH"
      " RECURSIVE lapse_1(\"id\") AS (SELECT this.\"id\" UNION SELECT lapse_2.\"id\" FROM main.\"jobs\" AS"
      " lapse_2 JOIN lapse_1 ON (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN"
      " main.\"jobs\" AS lapse_3 ON lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM main.\"step\""
-     " AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR"
-     " EXISTS (SELECT 1 FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
-     " ((lapse_5.\"ok\" = ?3{1} AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND lapse_5.\"at_ms\" IS"
-     " NOT NULL))) IS NOT TRUE)))) IS NOT TRUE)),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due\n"
-     "UNION SELECT lapse_6.\"id\" FROM main.\"jobs\" AS lapse_6 JOIN lapse_set_0 AS lapse_up ON"
-     " (lapse_6.\"parent_id\" = lapse_up.c0))\n"
-     "SELECT (SELECT count(*) FROM main.\"step\" AS this WHERE this.\"job_id\" IN (SELECT c0 FROM"
-     " lapse_set_0)),\n"
-     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null')) THEN 1 END),\n"
+     " AS lapse_4 WHERE lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE)"
+     " OR EXISTS (SELECT 1 FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND"
+     " ((lapse_5.\"ok\" = ?3{1} AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND lapse_5.\"at_ms\""
+     " IS NOT NULL))) IS NOT TRUE)))) IS NOT TRUE)) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND this.\"at_ms\" IS NULL),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" | 0 <> this.\"at_ms\")),\n"
      "0,\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <= ?1{1718452800000} AND"
      " typeof(this.\"at_ms\") = 'integer') AND NOT ((EXISTS (WITH RECURSIVE lapse_1(\"id\") AS (SELECT"
      " this.\"id\" UNION SELECT lapse_2.\"id\" FROM main.\"jobs\" AS lapse_2 JOIN lapse_1 ON"
      " (lapse_2.\"parent_id\" = lapse_1.\"id\")) SELECT 1 FROM lapse_1 JOIN main.\"jobs\" AS lapse_3 ON"
      " lapse_3.\"id\" = lapse_1.\"id\" WHERE (EXISTS (SELECT 1 FROM main.\"step\" AS lapse_4 WHERE"
-     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT 1"
-     " FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" = ?3{1}"
-     " AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND lapse_5.\"at_ms\" IS NOT NULL))) IS NOT"
-     " TRUE)))) IS NOT TRUE))\n"
-     " FROM main.\"jobs\" AS this WHERE TRUE"},
+     " lapse_4.\"job_id\" = lapse_3.\"id\" AND (lapse_4.\"state\" = ?2{done}) IS NOT TRUE) OR EXISTS (SELECT"
+     " 1 FROM main.\"jobs\" AS lapse_5 WHERE lapse_5.\"parent_id\" = lapse_3.\"id\" AND ((lapse_5.\"ok\" ="
+     " ?3{1} AND (typeof(lapse_5.\"at_ms\") IN ('integer', 'null') AND lapse_5.\"at_ms\" IS NOT NULL))) IS"
+     " NOT TRUE)))) IS NOT TRUE))"},
     {"table: jobs, expires: at_ms, detach: [step(job_id), jobs(parent_id)], after: [{ ref: 'log(job_code) -> (code)', where: \"this.note < :now\" }]",
      write_slice,
      /* PostgreSQL */
@@ -848,45 +854,36 @@ static const struct {
     {"table: jobs, expires: at_ms, detach: [step(job_id), jobs(parent_id)], after: [{ ref: 'log(job_code) -> (code)', where: \"this.note < :now\" }]",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", (this.\"at_ms\"::numeric * 1000::numeric) FROM"
-     " \"public\".\"jobs\" AS this WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND NOT EXISTS (SELECT"
-     " 1 FROM \"public\".\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
-     " $2{2024-06-15 12:00:00.000000+00}::timestamp with time zone)))),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM"
-     " lapse_set_0)),\n"
-     "(SELECT count(*) FROM \"public\".\"step\" AS this WHERE (this.\"job_id\" = ANY(SELECT c0 FROM"
-     " lapse_set_0))),\n"
-     "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE (this.\"parent_id\" = ANY(SELECT c0 FROM"
-     " lapse_set_0)) AND (this.\"id\" = ANY(SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (true) THEN 1 END),\n"
+     "count: SELECT lapse_ends.lapse_rows, (lapse_ends.\"lapse_oldest\"::numeric * 1000::numeric),"
+     " (lapse_ends.\"lapse_newest\"::numeric * 1000::numeric)\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(this.\"at_ms\") AS lapse_oldest, max(this.\"at_ms\") AS"
+     " lapse_newest FROM \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= $1{1718452800000}::bigint) AND NOT EXISTS (SELECT 1 FROM \"public\".\"log\""
+     " AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $2{2024-06-15"
+     " 12:00:00.000000+00}::timestamp with time zone)))) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND this.\"at_ms\" IS NULL),\n"
+     "0,\n"
      "0,\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <="
      " $1{1718452800000}::bigint) AND NOT (NOT EXISTS (SELECT 1 FROM \"public\".\"log\" AS lapse_1 WHERE"
      " lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < $2{2024-06-15 12:00:00.000000+00}::timestamp"
-     " with time zone))))\n"
-     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     " with time zone))))",
      /* SQLite */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", CASE typeof(this.\"at_ms\") WHEN 'integer'"
-     " THEN max(-9223372036854775, min(9223372036854775, this.\"at_ms\")) * 1000 END FROM main.\"jobs\" AS this"
-     " WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND NOT EXISTS"
+     "count: SELECT lapse_ends.lapse_rows, CASE typeof(lapse_ends.\"lapse_oldest\") WHEN 'integer' THEN"
+     " max(-9223372036854775, min(9223372036854775, lapse_ends.\"lapse_oldest\")) * 1000 END, CASE"
+     " typeof(lapse_ends.\"lapse_newest\") WHEN 'integer' THEN max(-9223372036854775, min(9223372036854775,"
+     " lapse_ends.\"lapse_newest\")) * 1000 END\n"
+     "FROM (SELECT count(*) AS lapse_rows, min(this.\"at_ms\") AS lapse_oldest, max(this.\"at_ms\") AS"
+     " lapse_newest FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"at_ms\" <= ?1{1718452800000} AND typeof(this.\"at_ms\") = 'integer') AND NOT EXISTS"
      " (SELECT 1 FROM main.\"log\" AS lapse_1 WHERE lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note <"
-     " ?2{2024-06-15 12:00:00.000})))),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT count(*) FROM main.\"step\" AS this WHERE (this.\"job_id\" IN (SELECT c0 FROM lapse_set_0))),\n"
-     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE (this.\"parent_id\" IN (SELECT c0 FROM lapse_set_0))"
-     " AND (this.\"id\" IN (SELECT c0 FROM lapse_set_0)) IS NOT TRUE),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN this.\"at_ms\" IS NULL THEN 1 END),\n"
-     "count(CASE WHEN NOT (typeof(this.\"at_ms\") IN ('integer', 'null')) THEN 1 END),\n"
+     " ?2{2024-06-15 12:00:00.000})))) AS lapse_ends\n"
+     "kept: SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND this.\"at_ms\" IS NULL),\n"
+     "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" | 0 <> this.\"at_ms\")),\n"
      "0,\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND (this.\"at_ms\" <= ?1{1718452800000} AND"
      " typeof(this.\"at_ms\") = 'integer') AND NOT (NOT EXISTS (SELECT 1 FROM main.\"log\" AS lapse_1 WHERE"
-     " lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15 12:00:00.000}))))\n"
-     " FROM main.\"jobs\" AS this WHERE TRUE"},
+     " lapse_1.\"job_code\" = this.\"code\" AND (lapse_1.note < ?2{2024-06-15 12:00:00.000}))))"},
     {"table: '\"Odd \"\"t\"', expires: at_s, with: ['part(nr, label)'], detach: ['\"Odd \"\"t\"(up_a, up_b)']",
      write_slice,
      /* PostgreSQL */
@@ -1001,34 +998,28 @@ static const struct {
     {"table: jobs, orphan: { of: step(id), by: ok, allow_empty: true }, keep: now, hold: { ok: 0 }",
      write_counts,
      /* PostgreSQL */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", NULL FROM \"public\".\"jobs\" AS this"
-     " WHERE ((this.\"ok\" = $1{0}::integer) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1"
-     " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE this.\"id\" = ANY(SELECT c0 FROM"
-     " lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN FALSE THEN 1 END),\n"
-     "count(CASE WHEN NOT (TRUE) THEN 1 END),\n"
+     "count: SELECT lapse_ends.lapse_rows, lapse_ends.lapse_oldest, lapse_ends.lapse_newest\n"
+     "FROM (SELECT count(*) AS lapse_rows, NULL AS lapse_oldest, NULL AS lapse_newest FROM"
+     " \"public\".\"jobs\" AS this\n"
+     "WHERE ((this.\"ok\" = $1{0}::integer) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1"
+     " FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))) AS lapse_ends\n"
+     "kept: SELECT 0,\n"
+     "0,\n"
      "(SELECT count(*) FROM \"public\".\"jobs\" AS this WHERE TRUE AND TRUE AND (this.\"ok\" IS NOT NULL AND"
      " NOT EXISTS (SELECT 1 FROM \"public\".\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT"
      " ((this.\"ok\" = $1{0}::integer) IS NOT TRUE)),\n"
-     "0\n"
-     " FROM \"public\".\"jobs\" AS this WHERE TRUE",
+     "0",
      /* SQLite */
-     "count: WITH RECURSIVE lapse_due(c0, t) AS (SELECT this.\"id\", NULL FROM main.\"jobs\" AS this WHERE"
-     " ((this.\"ok\" = ?1{0}) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
-     " main.\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))),\n"
-     "lapse_set_0(c0) AS (SELECT c0 FROM lapse_due)\n"
-     "SELECT (SELECT count(*) FROM main.\"jobs\" AS this WHERE this.\"id\" IN (SELECT c0 FROM lapse_set_0)),\n"
-     "(SELECT min(t) FROM lapse_due), (SELECT max(t) FROM lapse_due)\n"
-     "kept: SELECT count(CASE WHEN FALSE THEN 1 END),\n"
-     "count(CASE WHEN NOT (TRUE) THEN 1 END),\n"
+     "count: SELECT lapse_ends.lapse_rows, lapse_ends.lapse_oldest, lapse_ends.lapse_newest\n"
+     "FROM (SELECT count(*) AS lapse_rows, NULL AS lapse_oldest, NULL AS lapse_newest FROM main.\"jobs\" AS this\n"
+     "WHERE ((this.\"ok\" = ?1{0}) IS NOT TRUE AND (this.\"ok\" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+     " main.\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")))) AS lapse_ends\n"
+     "kept: SELECT 0,\n"
+     "0,\n"
      "(SELECT count(*) FROM main.\"jobs\" AS this WHERE TRUE AND TRUE AND (this.\"ok\" IS NOT NULL AND NOT"
      " EXISTS (SELECT 1 FROM main.\"step\" AS lapse_1 WHERE lapse_1.\"id\" = this.\"ok\")) AND NOT"
      " ((this.\"ok\" = ?1{0}) IS NOT TRUE)),\n"
-     "0\n"
-     " FROM main.\"jobs\" AS this WHERE TRUE"},
+     "0"},
     /* clang-format on */
 };
 
