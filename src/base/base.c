@@ -242,17 +242,36 @@ static void drop_half_character(char *s, size_t len)
         s[len - 1 - n] = '\0';
 }
 
+/* On one line: a line that a value breaks could pass for one of lapse's own. Cut to what there is room for.
+ */
+static void set_text(struct err *e, const char *words)
+{
+    AUTO(text_release) struct text t = {0};
+    for (size_t n; *words; words += n) {
+        n = strcspn(words, "\r\n");
+        text_add_n(&t, words, n);
+        if (words[n])
+            text_add(&t, words[n++] == '\n' ? "\\n" : "\\r");
+    }
+    size_t len = t.len < sizeof(e->text) - 1 ? t.len : sizeof(e->text) - 1;
+    memcpy(e->text, text_str(&t), len);
+    e->text[len] = '\0';
+    if (len < t.len)
+        drop_half_character(e->text, len);
+}
+
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
     if (!e)
         return -1;
-    e->kind = kind;
-    e->code[0] = '\0';
+    AUTO(text_release) struct text t = {0};
     va_list args;
     va_start(args, fmt);
-    if (vsnprintf(e->text, sizeof(e->text), fmt, args) >= (int)sizeof(e->text))
-        drop_half_character(e->text, sizeof(e->text) - 1);
+    text_vaddf(&t, fmt, args);
     va_end(args);
+    e->kind = kind;
+    e->code[0] = '\0';
+    set_text(e, text_str(&t));
     return -1;
 }
 
@@ -267,10 +286,6 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_end(args);
     text_add(&t, ": ");
     text_add(&t, e->text);
-    size_t len = t.len < sizeof(e->text) - 1 ? t.len : sizeof(e->text) - 1;
-    memcpy(e->text, t.data, len);
-    e->text[len] = '\0';
-    if (len < t.len)
-        drop_half_character(e->text, len);
+    set_text(e, text_str(&t));
     return -1;
 }

@@ -86,7 +86,7 @@ struct err {
         ERR_NONE, "", ""                                                                                     \
     }
 /* Sets the error (over a former one) and returns -1, so that `return err_set(e, …);` reads well. e may be
- * NULL. */
+ * NULL. The text is one line: line breaks in it are escaped. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
 /* Puts "<fmt>: " before the text; kind and code stay. Returns -1. */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF(2, 3);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/quote.h"
 #include "store/retry.h"
 
 static const struct lapse_options no_options = {0};
@@ -303,7 +304,8 @@ static const char *findings_text(struct arena *a, const struct findings *f, cons
         const struct finding *x = &f->list[i];
         if (x->level != FINDING_ERROR)
             continue;
-        text_addf(&t, "%s%s:%d:%d: %s", t.len ? "\n" : "", file, x->at.line, x->at.column, x->what);
+        text_addf(&t, "%s%s:%d:%d: ", t.len ? "\n" : "", file, x->at.line, x->at.column);
+        text_add_seen(&t, x->what, false);
         if (x->fix[0])
             text_addf(&t, " (%s)", x->fix);
     }
@@ -411,7 +413,11 @@ static void tell(struct work *w, struct lapse_progress g, const struct policy *p
 {
     if (!w->options->progress || !w->contract->own) /* what is built in was not asked for */
         return;
-    g.policy = p->name;
+    AUTO(text_release) struct text name = {0}, pace = {0};
+    text_add_seen(&name, p->name, false);
+    text_add_seen(&pace, g.pace_text ? g.pace_text : "", false);
+    g.policy = text_str(&name);
+    g.pace_text = text_str(&pace);
     g.number = w->number;
     g.of = w->selected;
     g.due = w->due;

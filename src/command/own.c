@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "guard/fuse.h"
+#include "base/quote.h"
 #include "command/internal.h"
 
 static int need_own(struct work *w, struct err *e)
@@ -84,7 +85,9 @@ int work_own_policy(struct work *w, const struct plan *plan, struct report_polic
 static void say(struct work *w, const char *line)
 {
     struct report *r = w->report;
-    r->words = arena_printf(r->arena, "%s%s\n", r->words ? r->words : "", line);
+    AUTO(text_release) struct text t = {0};
+    text_add_seen(&t, line, false);
+    r->words = arena_printf(r->arena, "%s%s\n", r->words ? r->words : "", text_str(&t));
 }
 
 static void fact_text(struct work *w, const char *key, const char *text)

@@ -1,7 +1,10 @@
 /* page: the operators' page, made and held against one that was committed. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command/internal.h"
 #include "page/page.h"
@@ -36,10 +39,14 @@ enum { PAGE_MOST_BYTES = 64 * 1024 * 1024 };
 /* *ret_missing: there is no such file. */
 static int read_page(const char *path, struct text *out, bool *ret_missing, struct err *e)
 {
-    AUTO(file_close_p) FILE *f = fopen(path, "rbe");
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe would be waited for */
+    *ret_missing = fd < 0 && errno == ENOENT;
+    AUTO(file_close_p) FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
     char piece[16384];
     size_t n;
-    *ret_missing = !f && errno == ENOENT;
+    if (f && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_USAGE, "cannot read %s: it is no file", path);
     while (f && out->len < PAGE_MOST_BYTES && (n = fread(piece, 1, sizeof(piece), f)) > 0)
         text_add_n(out, piece, n);
     if (!f || ferror(f))

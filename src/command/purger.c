@@ -76,7 +76,7 @@ static const char *errors_text(struct arena *a, const struct findings *f, const 
     AUTO(text_release) struct text t = {0};
     for (size_t i = 0; i < f->n; i++)
         if (f->list[i].level == FINDING_ERROR)
-            text_addf(&t, "%s%s:%d:%d: %s%s%s%s", t.len ? "\n" : "", file, f->list[i].at.line,
+            text_addf(&t, "%s%s:%d:%d: %s%s%s%s", t.len ? "; " : "", file, f->list[i].at.line,
                       f->list[i].at.column, f->list[i].what, f->list[i].fix[0] ? " (" : "", f->list[i].fix,
                       f->list[i].fix[0] ? ")" : "");
     return arena_strdup(a, text_str(&t));

@@ -12,7 +12,9 @@ enum { LIST_MOST = 1000 };
 static void say(struct work *w, const char *line)
 {
     struct report *r = w->report;
-    r->words = arena_printf(r->arena, "%s%s\n", r->words ? r->words : "", line);
+    AUTO(text_release) struct text t = {0};
+    text_add_seen(&t, line, false);
+    r->words = arena_printf(r->arena, "%s%s\n", r->words ? r->words : "", text_str(&t));
 }
 
 static struct report_fact fact_text(const char *key, const char *text)
@@ -365,14 +367,16 @@ static void on_executed(void *context, const struct purge_done *d)
 /* The words at the end: a line per purge would be copied again and again. */
 static void say_executed(struct doing *d)
 {
-    AUTO(text_release) struct text t = {0};
+    AUTO(text_release) struct text t = {0}, line = {0};
     struct report *r = d->work->report;
     text_add(&t, r->words ? r->words : "");
     for (size_t i = 0; i < d->n; i++) {
         const struct report_fact *f = d->rows[i].facts;
         const struct purge_space *s = purge_space_named(d->work->contract, f[0].text);
+        text_clear(&line);
         purge_line(s, &(struct value){.kind = VALUE_TEXT, .text = f[1].text, .len = strlen(f[1].text)},
-                   f[2].text, &t);
+                   f[2].text, &line);
+        text_add_seen(&t, text_str(&line), false);
         text_add(&t, "\n");
     }
     r->words = arena_strndup(r->arena, text_str(&t), t.len);

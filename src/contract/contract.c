@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- the store -----------------------------------------------------------------------------------
@@ -66,12 +67,19 @@ static void close_p(int *fd)
         close(*fd);
 }
 
-/* At most one byte more than `most`, by which the caller sees that there is too much. */
+/* At most one byte more than `most`, by which the caller sees that there is too much. Only of a file: a pipe
+ * would be waited for, and would hold nothing when it is read again. */
 static int read_file(const char *path, size_t most, struct text *out, struct err *e)
 {
-    AUTO(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
+    struct stat st;
+    AUTO(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(e, ERR_CONTRACT, "cannot read %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONTRACT, "cannot read %s: it is %s, not a file", path,
+                       S_ISDIR(st.st_mode)    ? "a directory"
+                       : S_ISFIFO(st.st_mode) ? "a pipe"
+                                              : "a device");
     char piece[16384];
     while (out->len <= most) {
         size_t room = most + 1 - out->len;

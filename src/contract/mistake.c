@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/quote.h"
+
 enum { MOST_KEPT = 10000, MOST_SHOWN = 100 };
 
 void mistakes_release(struct mistakes *m)
@@ -20,7 +22,7 @@ bool mistakes_full(const struct mistakes *m)
 }
 
 /* What was read may hold anything, and a long piece of it may be cut inside a character: the text of a
- * mistake is printable and whole UTF-8 all the same. */
+ * mistake is whole UTF-8 that people see as it is all the same. */
 static void clean(struct text *t)
 {
     for (size_t i = 0; i < t->len;) {
@@ -32,6 +34,10 @@ static void clean(struct text *t)
             memset(t->data + i, '?', have);
         i += have;
     }
+    AUTO(text_release) struct text seen = {0};
+    text_add_seen(&seen, text_str(t), false);
+    text_clear(t);
+    text_add(t, text_str(&seen));
 }
 
 void mistakes_add(struct mistakes *m, struct place at, const char *fmt, ...)

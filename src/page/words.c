@@ -1,4 +1,5 @@
 /* words: what the contract holds, as English. */
+#include "base/quote.h"
 #include "page/internal.h"
 
 #include <string.h>
@@ -43,6 +44,8 @@ const char *words_clean(struct arena *a, const char *s)
         bool c1 = n == 2 && !memcmp(s, "\xC2", 1) && (unsigned char)s[1] < 0xA0;
         if (control || wide_break || c1)
             text_add(&t, " ");
+        else if (n && is_unseen(s, n))
+            text_add_seen(&t, arena_strndup(a, s, n), false);
         else
             text_add_n(&t, n ? s : "\xEF\xBF\xBD", n ? n : 3);
         s += n ? n : 1;

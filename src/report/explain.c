@@ -8,10 +8,7 @@ enum { VALUE_MOST = 60 }; /* columns of a value that are shown */
 /* Something of the row may be long and have lines: one line of it, cut. */
 static const char *short_text(const struct screen *v, const char *s)
 {
-    AUTO(text_release) struct text t = {0};
-    for (const char *c = s; *c; c++)
-        text_add_n(&t, *c == '\n' || *c == '\t' ? " " : c, 1);
-    const char *line = clean(v, text_str(&t));
+    const char *line = clean(v, s);
     if (columns(line) <= VALUE_MOST)
         return line;
     size_t len = 0;

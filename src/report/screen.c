@@ -4,6 +4,7 @@
 #include <locale.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "report/screen.h"
 
 /* --- texts ------------------------------------------------------------------------------------ */
@@ -61,28 +62,21 @@ static size_t bytes_within(const char *s, int room)
     return at;
 }
 
-/* A name or a message may hold anything: escape what could command a terminal. Newlines stay. */
-const char *clean(const struct screen *v, const char *s)
+static const char *seen(const struct screen *v, const char *s, bool lines)
 {
     AUTO(text_release) struct text t = {0};
-    for (size_t plain; *s;) {
-        plain = 0;
-        while ((s[plain] >= ' ' && s[plain] < 0x7F) || s[plain] == '\n')
-            plain++;
-        text_add_n(&t, s, plain);
-        if (!*(s += plain))
-            break;
-        unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
-        size_t n = report_utf8(s);
-        bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F || (c == 0xC2 && next < 0xA0);
-        if (n > 0 && !control)
-            text_add_n(&t, s, n);
-        else
-            for (size_t i = 0; i < (n ? n : 1); i++)
-                text_addf(&t, "\\x%02x", (unsigned char)s[i]);
-        s += n ? n : 1;
-    }
+    text_add_seen(&t, s, lines);
     return arena_strndup(v->arena, text_str(&t), t.len);
+}
+
+const char *clean(const struct screen *v, const char *s)
+{
+    return seen(v, s, false);
+}
+
+const char *clean_lines(const struct screen *v, const char *s)
+{
+    return seen(v, s, true);
 }
 
 /* 1234567 -> "1,234,567" */
@@ -179,7 +173,7 @@ void put_remark(const struct screen *v, enum style style, const char *heading, c
     const char *head = arena_printf(v->arena, "  %s: ", heading);
     int wide = columns(head);
     put(v, style, head, strlen(head));
-    put_text(v, PLAIN, clean(v, text), wide, wide < 24 ? wide : 6);
+    put_text(v, PLAIN, clean_lines(v, text), wide, wide < 24 ? wide : 6);
 }
 
 /* --- grids: rows of aligned cells, with remarks between them --------------------------------------- */

@@ -17,9 +17,12 @@ struct screen {
 const char *cut_mark(void); /* for a screen's cut */
 
 /* Texts; those made live in the screen's arena. */
-int columns(const char *s);                               /* how many it takes on a terminal */
-const char *clean(const struct screen *v, const char *s); /* what could command a terminal is escaped */
-const char *number(const struct screen *v, int64_t n);    /* 1,234,567 */
+int columns(const char *s); /* how many it takes on a terminal */
+/* A name, a value, a message may hold anything: what people would not see as it is, is escaped. clean_lines:
+ * of lapse's own writing, which has lines; what is not its own was escaped in it before. */
+const char *clean(const struct screen *v, const char *s);
+const char *clean_lines(const struct screen *v, const char *s);
+const char *number(const struct screen *v, int64_t n);                                   /* 1,234,567 */
 const char *count(const struct screen *v, int64_t n, const char *one, const char *many); /* "2,000 rows" */
 const char *duration(const struct screen *v, int64_t us);
 const char *utc(const struct screen *v, instant at);

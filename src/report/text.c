@@ -181,7 +181,7 @@ static void plan_statements(const struct screen *v, const struct report *r)
         if (!p->sql)
             continue;
         put_line(v, DIM, arena_printf(v->arena, "\n-- policy '%s'", clean(v, p->policy->name)));
-        const char *sql = clean(v, p->sql);
+        const char *sql = clean_lines(v, p->sql);
         fputs(sql, v->out);
         if (*sql && sql[strlen(sql) - 1] != '\n')
             fputc('\n', v->out);
@@ -405,7 +405,7 @@ static void put_fix(const struct screen *v, const char *fix, int indent)
         return;
     fprintf(v->out, "%*s", indent, "");
     put(v, GREEN, "fix:", 4);
-    const char *s = clean(v, fix);
+    const char *s = clean_lines(v, fix);
     bool many = s[strcspn(s, "\n")] != '\0';
     fputc(many ? '\n' : ' ', v->out);
     while (*s) {
@@ -489,7 +489,7 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
     else if (r->kind == REPORT_SWEEP)
         show_sweep(&v, r);
     else if (r->kind == REPORT_WORDS && r->words)
-        fputs(clean(&v, r->words), out);
+        fputs(clean_lines(&v, r->words), out);
     else if (r->kind == REPORT_DRAFT && r->draft)
         fputs(r->draft, out);
     else if (r->kind == REPORT_EXPLAIN)
@@ -501,5 +501,5 @@ void report_text(const struct report *r, FILE *out, FILE *err, bool colour, int 
     for (size_t i = 0; i < r->n_remarks; i++)
         put_text(&v, DIM, clean(&v, r->remarks[i]), 0, 0);
     if (r->error)
-        fprintf(err, "lapse: %s\n", clean(&errors, r->error));
+        fprintf(err, "lapse: %s\n", clean_lines(&errors, r->error));
 }

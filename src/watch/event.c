@@ -227,19 +227,26 @@ const char *event_message_of(const struct event *ev)
 
 /* --- as text ------------------------------------------------------------------------------------- */
 
-/* On one line: what JSON would escape is a blank here. */
 static void add_flat(struct text *out, const char *s)
 {
-    for (; *s; s++)
-        text_add_n(out, *s == '\n' || *s == '\t' ? " " : s, 1);
+    text_add_seen(out, s, false);
 }
 
+/* Between quotes, unless it needs none: then what would end it is escaped. */
 static void add_value(struct text *out, const char *s)
 {
-    bool bare = s && *s && !strpbrk(s, " \n\t\"=");
-    text_add(out, bare ? "" : "\"");
-    add_flat(out, s ? s : "");
-    text_add(out, bare ? "" : "\"");
+    AUTO(text_release) struct text quoted = {0};
+    if (s && *s && !strpbrk(s, " \n\t\"=")) {
+        add_flat(out, s);
+        return;
+    }
+    for (; s && *s; s++) {
+        text_add(&quoted, *s == '"' || *s == '\\' ? "\\" : "");
+        text_add_n(&quoted, s, 1);
+    }
+    text_add(out, "\"");
+    add_flat(out, text_str(&quoted));
+    text_add(out, "\"");
 }
 
 static void print_field(struct text *out, const struct event_field *f)

@@ -1,8 +1,10 @@
 """What `make` installs and builds: no more than a build needs. What the tests need comes with `make test`."""
 import json
+import os
 import re
 import subprocess
 import unittest
+from pathlib import Path
 
 from harness import ROOT, new_path
 
@@ -53,6 +55,56 @@ def packages(name):
     assert done.returncode == 0, done.stderr
     (asked,) = machine.asked()
     return asked
+
+
+class Hardening(unittest.TestCase):
+    """What makes a mistake in the program harder to use, in every type of build."""
+
+    def test_the_program_has_it(self):
+        build = Path(os.environ.get("LAPSE_BUILD_PLAIN") or ROOT / "build")
+        for name, kind in (("lapse", "DYN"), ("liblapse.so", "DYN")):
+            with self.subTest(name):
+                said = subprocess.run(["readelf", "-hldW", "--dyn-syms", str(build / name)], capture_output=True, text=True)
+                self.assertEqual(said.returncode, 0, said.stderr)
+                self.assertRegex(said.stdout, rf"Type:\s+{kind}")
+                self.assertRegex(said.stdout, r"\(FLAGS\)\s+.*BIND_NOW")
+                self.assertRegex(said.stdout, r"\(FLAGS_1\).*NOW")
+                self.assertIn("GNU_RELRO", said.stdout)
+                self.assertRegex(said.stdout, r"GNU_STACK .* RW ")
+                self.assertIn("__stack_chk_fail", said.stdout)
+                self.assertRegex(said.stdout, r"__(vsn|vfp|fp|memcpy|read)\w*_chk")
+                if name == "lapse":
+                    self.assertRegex(said.stdout, r"\(FLAGS_1\).*PIE")
+
+    def configured(self, *options):
+        place = new_path("build")
+        done = subprocess.run(["meson", "setup", str(place), str(ROOT), "-Dtests=disabled", "--werror", *options],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return place
+
+    def test_every_type_of_build(self):
+        for kind, fortified in (("debug", False), ("plain", False), ("debugoptimized", True), ("release", True), ("minsize", True)):
+            with self.subTest(kind):
+                place = self.configured(f"--buildtype={kind}")
+                commands = [c["command"] for c in json.loads((place / "compile_commands.json").read_text())]
+                self.assertGreater(len(commands), 100)
+                for command in commands:
+                    self.assertIn("-fstack-protector-strong", command)
+                    self.assertIn(" -fPI", command)
+                    self.assertEqual("-D_FORTIFY_SOURCE=3" in command, fortified, command)
+                links = re.findall(r"^ LINK_ARGS = (.*-Wl.*)$", (place / "build.ninja").read_text(), re.M)
+                self.assertGreater(len(links), 2)
+                for link in links:
+                    self.assertIn("-Wl,-z,relro -Wl,-z,now", link)
+
+    def test_without_optimizing(self):
+        """Nothing is warned of, and it links: a function that only an optimizer puts in place comes from its library."""
+        place = self.configured("--buildtype=debug")
+        done = subprocess.run(["ninja", "-C", str(place), "lapse"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:])
+        self.assertNotIn("warning", done.stdout)
+        self.assertEqual(subprocess.run([str(place / "lapse"), "--version"], capture_output=True).returncode, 0)
 
 
 class Sets(unittest.TestCase):

@@ -189,6 +189,12 @@ class Conditions(Explain):
         self.assertEqual(self.line(self.explain(c, 1), "rows")["value"], text)
         self.assertNotIn(text, self.told(c, 1))
 
+    def test_a_value_stays_on_its_line(self):
+        self.insert("job", (1, "a\nfine\u202eb\u200b", 1, None, MS))
+        told = self.told(self.contract("rows: {state: x}"), 1)
+        self.assertIn("a\\nfine\\u202eb\\u200b", told)
+        self.assertNotRegex(told, "\nfine|[\u202e\u200b]")
+
     def test_on_a_terminal(self):
         self.insert("job", (1, "run\x1b[31m", 1, True, MS))
         r = self.lapse(self.contract("rows: {state: [a, b]}"), "explain", "p", "1", "--now", NOW, tty=True, size=(60, 30))

@@ -597,6 +597,26 @@ class Bounds(Serving):
                 self.assertEqual(Answer(got).status, 400, got)
                 self.assertNotIn(b"lapse_", got)
 
+    def test_zero_bytes_in_headers(self):
+        """What stands behind one would be seen by a proxy, and not by us."""
+        s = self.serve()
+        for head in (f"Host: {s.authority}\0evil\r\n", f"Host: {s.authority}\r\nAccept: a\0b\r\n",
+                     f"Accept: a\0b\r\nHost: {s.authority}\r\n", f"Accept: a\0\r\nHost: {s.authority}\r\n",
+                     f"X: \0\r\nHost: {s.authority}\r\n", f"X\0y: z\r\nHost: {s.authority}\r\n",
+                     f"Accept: a\0b\nHost: {s.authority}\n",
+                     f"Accept: a,\r\n b\r\nHost: {s.authority}\r\n"):     # a second line could hide one
+            with self.subTest(head):
+                got = s.raw(f"GET /metrics HTTP/1.1\r\n{head}\r\n".encode())
+                self.assertEqual(Answer(got).status, 400, got)
+        for head in (f"Host: {s.authority}\r\n", f"Host:{s.authority}\nAccept: */*\n", f"Accept:\r\nHost: {s.authority}\r\nX:\r\n",
+                     f"Host: {s.authority}\r\nCookie: a=b; c=d\r\nX: 1\r\n"):
+            with self.subTest(head):
+                got = s.raw(f"GET /healthz HTTP/1.1\r\n{head}Connection: close\r\n\r\n".encode())
+                self.assertEqual(Answer(got).status, 200, got)
+        two = f"GET /healthz HTTP/1.1\r\nHost: {s.authority}\r\nX: 1\r\n\r\n"
+        got = s.raw((two + two.replace("X: 1", "Connection: close")).encode())
+        self.assertEqual(got.count(b"HTTP/1.1 200"), 2, got)
+
     def test_garbage_after_a_request(self):
         s = self.serve()
         one = f"GET /healthz HTTP/1.1\r\nHost: {s.authority}\r\n\r\n".encode()

@@ -70,6 +70,19 @@ class Files(Input, SqliteTest):
         r = lapse(None, None, "-f", "/dev/zero", "plan", timeout=20)
         self.assertEqual(r.code, 2, r)
 
+    def test_a_pipe(self):
+        """Nobody ever writes into it: it is not waited for."""
+        pipe = new_path("pipe")
+        os.mkfifo(pipe)
+        r = lapse(None, None, "-f", pipe, "plan", timeout=60)
+        self.assertEqual(r.code, 2, r)
+        self.assertIn("a pipe", r.err)
+        for place, what in ((pipe, "a pipe"), ("/dev/zero", "a device"), (new_folder(), "a directory")):
+            with self.subTest(what):
+                r = lapse(None, f"store_file: {place}\n{self.CONTRACT}\n", "plan", timeout=60)
+                self.assertEqual(r.code, 2, r)
+                self.assertIn(f"it is {what}", r.err)
+
     def test_an_empty_file(self):
         self.refuses(b"", 2)
 

@@ -1,6 +1,7 @@
 """lapse contract: the operators' page, from the contract alone."""
 import html.parser
 import json
+import os
 import re
 import unittest
 
@@ -454,6 +455,35 @@ class Check(unittest.TestCase):
         self.assertIn("cannot read", r.err)
         r = self.run_("-o", folder() / "no" / "such" / "folder.md", code=1)
         self.assertIn("cannot write", r.err)
+
+    def test_no_link_is_followed(self):
+        """Who may write in the folder would choose which file is overwritten."""
+        other = new_path("other")
+        other.write_text("precious")
+        link = new_path("link", ".md")
+        link.symlink_to(other)
+        r = self.run_("-o", link, code=1)
+        self.assertIn("is a link", r.err)
+        self.assertEqual(other.read_text(), "precious")
+        dangling = new_path("dangling", ".md")
+        nowhere = new_path("nowhere")
+        dangling.symlink_to(nowhere)
+        self.run_("-o", dangling, code=1)
+        self.assertFalse(nowhere.exists())
+
+    def test_only_a_file_is_written_or_read(self):
+        pipe = new_path("pipe")
+        os.mkfifo(pipe)
+        for place in (pipe, "/dev/null"):
+            with self.subTest(place):
+                self.assertIn("no file", self.run_("-o", place, code=1).err)
+                self.assertIn("no file", self.run_("--check", place, code=2).err)
+        self.assertFalse(os.path.isfile("/dev/null"))
+
+    def test_a_shorter_page_replaces_a_longer_one(self):
+        self.file.write_text("x" * 1_000_000)
+        self.run_("-o", self.file, code=0)
+        self.run_("--check", self.file, code=0)
 
     def test_options_that_exclude_each_other(self):
         for options in (["--check", "x", "-o", "y"], ["--html", "--json"]):

@@ -813,6 +813,17 @@ class ByHand(Purging):
         self.purge("schedule", T, "\x1b[31m", "completed")
         self.assertNotIn("\x1b[31m", self.lapse(self.contract, "purge", "list", code=0).out)
 
+    def test_no_value_makes_a_line_of_its_own(self):
+        """Nor does it turn what stands beside it round, or hide."""
+        forged = "a\nwf-1 b (completed): purged at 2020-01-01\u202e\u200b\u2028\u009b"
+        r = self.lapse(self.contract, "purge", "schedule", T, forged, "completed", code=0)
+        for out in (r.out, self.lapse(self.contract, "purge", "list", code=0).out,
+                    self.lapse(self.contract, "purge", "status", T, forged, code=0).out,
+                    self.lapse(self.contract, "purge", "cancel", T, forged, code=0).out):
+            with self.subTest(out):
+                self.assertNotRegex(out, "\nwf-1|[\u202e\u200b\u2028\u009b]")
+                self.assertIn("a\\nwf-1 b (completed): purged at 2020-01-01\\u202e\\u200b\\u2028\\u009b", out)
+
 
 class Client(Purging):
     """What any program does in a transaction of its own, done by the database's own command line."""

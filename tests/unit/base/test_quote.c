@@ -63,6 +63,39 @@ static void what_a_contract_cannot_hold(void **state)
     assert_true(yaml_can_hold("žluť \xF0\x9F\x90\x8E \xE2\x80\x94"));
 }
 
+static void what_people_would_not_see_is_escaped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *line, *lines;
+    } cases[] = {
+        {"", "", ""},
+        {"a\nb\tc\r", "a\\nb\\tc\\x0d", "a\nb\tc\\x0d"},
+        {"\033[31m\x7F\xC2\x9B", "\\x1b[31m\\x7f\\u009b", "\\x1b[31m\\x7f\\u009b"},
+        {"a\xE2\x80\xAE"
+         "b\xE2\x81\xA6\xD8\x9C",
+         "a\\u202eb\\u2066\\u061c", "a\\u202eb\\u2066\\u061c"}, /* the direction */
+        {"\xE2\x80\x8B\xE2\x80\x8D\xEF\xBB\xBF\xC2\xAD\xEF\xB8\x8F", "\\u200b\\u200d\\ufeff\\u00ad\\ufe0f",
+         "\\u200b\\u200d\\ufeff\\u00ad\\ufe0f"}, /* no width */
+        {"\xE2\x80\xA8\xF3\xA0\x81\xA1", "\\u2028\\U000e0061", "\\u2028\\U000e0061"},
+        {"caf\xE9 \xC0\x80 \xE2\x82", "caf\\xe9 \\xc0\\x80 \\xe2\\x82", "caf\\xe9 \\xc0\\x80 \\xe2\\x82"},
+        {"žluť \xF0\x9F\x90\x8E \xE2\x80\x94 \xD7\xA9\xD7\x9C",
+         "žluť \xF0\x9F\x90\x8E \xE2\x80\x94 \xD7\xA9\xD7\x9C",
+         "žluť \xF0\x9F\x90\x8E \xE2\x80\x94 \xD7\xA9\xD7\x9C"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO(text_release) struct text line = {0}, lines = {0};
+        text_add_seen(&line, cases[i].text, false);
+        text_add_seen(&lines, cases[i].text, true);
+        assert_string_equal(text_str(&line), cases[i].line);
+        assert_string_equal(text_str(&lines), cases[i].lines);
+    }
+    AUTO(text_release) struct text yaml = {0};
+    yaml_scalar(&yaml, "a\xE2\x80\xAE", false);
+    yaml_comment(&yaml, "a\xE2\x80\xAE");
+    assert_string_equal(text_str(&yaml), "\"a\\u202e\"a\\u202e");
+}
+
 static void a_comment_stays_one(void **state)
 {
     (void)state;
@@ -77,9 +110,8 @@ static void a_comment_stays_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars_come_back),
-        cmocka_unit_test(bare_where_possible),
-        cmocka_unit_test(what_a_contract_cannot_hold),
+        cmocka_unit_test(scalars_come_back),           cmocka_unit_test(bare_where_possible),
+        cmocka_unit_test(what_a_contract_cannot_hold), cmocka_unit_test(what_people_would_not_see_is_escaped),
         cmocka_unit_test(a_comment_stays_one),
     };
     return cmocka_run_group_tests_name("quote", tests, NULL, NULL);

@@ -471,7 +471,7 @@ static void odd_bytes(void **state)
         {"long \xC0\x80 \xE0\x80\x80", "long " BAD BAD " " BAD BAD BAD, "long \\xc0\\x80 \\xe0\\x80\\x80"},
         {"half \xED\xA0\x80", "half " BAD BAD BAD, "half \\xed\\xa0\\x80"},
         {"far \xF4\x90\x80\x80", "far " BAD BAD BAD BAD, "far \\xf4\\x90\\x80\\x80"},
-        {"\033[31mred\r\x7F \xC2\x9B", "\033[31mred\r\x7F \xC2\x9B", "\\x1b[31mred\\x0d\\x7f \\xc2\\x9b"},
+        {"\033[31mred\r\x7F \xC2\x9B", "\033[31mred\r\x7F \xC2\x9B", "\\x1b[31mred\\x0d\\x7f \\u009b"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct report *r = report_new(REPORT_ERROR, "sweep");

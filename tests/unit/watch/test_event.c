@@ -173,6 +173,35 @@ static void test_texts_that_would_break_a_line(void **state)
     json_decref(j);
 }
 
+/* As text: what a value holds neither ends its line nor its quotes, nor turns round what is beside it. */
+static void test_values_as_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value, *shown;
+    } cases[] = {
+        {"plain", "v=plain"},
+        {"", "v=\"\""},
+        {"two words", "v=\"two words\""},
+        {"say \"x\" level=error", "v=\"say \\\"x\\\" level=error\""},
+        {"a\nb", "v=\"a\\nb\""},
+        {"end \\", "v=\"end \\\\\""},
+        {"\xE2\x80\xAE"
+         "desrever\xE2\x80\x8B",
+         "v=\\u202edesrever\\u200b"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO(event_free_p) struct event *ev = event_new(EVENT_REMARK, NULL, NOW);
+        event_text(ev, "v", cases[i].value);
+        AUTO(mem_free_p) char *text = text_of(ev, false);
+        assert_non_null(strstr(text, cases[i].shown));
+    }
+    AUTO(event_free_p) struct event *ev = event_new(EVENT_REMARK, NULL, NOW);
+    event_message(ev, "one\ntwo\tthree");
+    AUTO(mem_free_p) char *text = text_of(ev, false);
+    assert_non_null(strstr(text, "one\\ntwo\\tthree"));
+}
+
 static void test_a_megabyte(void **state)
 {
     (void)state;
@@ -396,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_the_vocabulary_is_whole),
         cmocka_unit_test(test_keys_that_are_taken),
         cmocka_unit_test(test_texts_that_would_break_a_line),
+        cmocka_unit_test(test_values_as_text),
         cmocka_unit_test(test_a_megabyte),
         cmocka_unit_test(test_rows_that_went),
         cmocka_unit_test(test_nothing_went),
