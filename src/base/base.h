@@ -64,6 +64,7 @@ enum err_kind {
     ERR_COMMIT_UNKNOWN, /* the connection broke while COMMIT was under way */
     ERR_CONFLICT,       /* deadlock, serialization failure: retry the whole transaction */
     ERR_BUSY,           /* a lock was not had in time */
+    ERR_TURN,           /* another transaction judges ranks of this table: the whole transaction later */
     ERR_TIMEOUT,        /* a statement took too long */
     ERR_REFUSED,        /* a constraint, trigger or rule kept a row */
     ERR_DATABASE,       /* any other error of the database: the policy fails */

@@ -445,6 +445,31 @@ static void refuse_without_own(const struct policy *p, const struct store *s, st
                      "limits need lapse's own tables, and this user has no right to %s", s->own.lacks);
 }
 
+/* --- ranks -----------------------------------------------------------------------------------------------
+ */
+
+/* Nodes share no locks: of two that judge at once who is newest, each could delete what the other relies on.
+ */
+static void refuse_ranks(const struct plan *p, const struct store *s, struct findings *findings)
+{
+    const struct own_state *own = &s->own;
+    const struct newest *n = p->policy->cap ? p->policy->cap : p->policy->keep_newest;
+    const char *key = p->policy->cap ? "cap" : "keep_newest", *servers = p->facts->certifies;
+    if (!p->beyond || !servers)
+        return;
+    if (own->version < OWN_SINCE_LEASES)
+        findings_add(
+            findings, FINDING_ERROR, p->policy->name, n->at, "run lapse install",
+            "%s needs lapse's own tables with %s, whose servers share no locks: sweeps on two of them "
+            "could leave fewer rows than are to stay",
+            key, servers);
+    else if (own->lacks_lease[0])
+        findings_add(findings, FINDING_ERROR, p->policy->name, n->at,
+                     "'lapse install --grants ROLE' prints what is needed",
+                     "%s needs lapse's own tables with %s, and this user has no right to %s", key, servers,
+                     own->lacks_lease);
+}
+
 static int check_fuse(struct asking *a, struct err *e)
 {
     struct err failed = ERR_INIT;
@@ -593,6 +618,7 @@ int check_made(const struct plan *plan, struct store *s, bool thorough, struct f
 {
     struct asking a = {.plan = plan, .store = s, .thorough = thorough, .findings = findings};
     check_plan(plan, thorough, findings);
+    refuse_ranks(plan, s, findings);
     return may_read_all(plan->facts) ? ask_database(&a, e) : 0;
 }
 
@@ -603,6 +629,10 @@ static void check_workers(const struct survey *s)
     if (p->workers > 1 && s->plan->facts->one_writer)
         findings_add(s->findings, FINDING_NOTE, p->name, p->at, "",
                      "workers: %lld is one here: this engine lets one connection write at a time",
+                     (long long)p->workers);
+    else if (p->workers > 1 && s->plan->beyond)
+        findings_add(s->findings, FINDING_NOTE, p->name, p->at, "",
+                     "workers: %lld is one here: batches that judge which rows are the newest go one by one",
                      (long long)p->workers);
 }
 

@@ -696,7 +696,8 @@ static const struct key_doc keys[] = {
      .read = read_timeouts},
     {"policy", "workers", "number", "1",
      "How many connections sweep this policy at once, 64 at most: each takes the next part of the rows. One where the "
-     "engine has one writer (SQLite). Not with batch: null, which is one transaction.",
+     "engine has one writer (SQLite), and with cap and keep_newest, whose batches exclude each other. Not with "
+     "batch: null, which is one transaction.",
      .read = read_workers, FIELD(policy, workers)},
     {"policy", "partitions", "drop", "",
      "With drop (PostgreSQL), a partition whose range has ended and that has rows, every one of them due, is dropped "

@@ -377,7 +377,7 @@ static void say_effort(struct arena *a, struct page_cell *cell, const struct pol
         cell_add(a, cell, "At most %s in one transaction.", words_count(a, p->batch, "row"));
     if (p->pace)
         say_pace(a, cell, p->pace);
-    if (p->workers > 1)
+    if (p->workers > 1 && !p->cap && !p->keep_newest) /* which go one by one */
         cell_add(a, cell, "%s sweep at once.", words_count(a, p->workers, "connection"));
     if (p->lock_timeout_us != LOCK_S * US_PER_S || p->statement_timeout_us != STATEMENT_S * US_PER_S)
         cell_add(a, cell, "It waits at most %s for a lock and %s for a statement.",

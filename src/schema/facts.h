@@ -148,9 +148,11 @@ struct facts {
     bool backticks;            /* names are quoted so, not in double quotes (MariaDB) */
     const char *refused;       /* why nothing may be swept here, and … */
     const char *refused_fix;   /* … what to do; NULL: it may */
-    const char *drops_not;     /* why no partition can be dropped here; NULL: it can */
-    const char *engine_fix;    /* … follows "ALTER TABLE t": what keeps a table in transactions */
-    const char *sight_fix;     /* what lets this user see every foreign key */
+    const char *certifies;  /* what decides at COMMIT which transactions of several servers go through, where
+                               locks hold on one of them only: "Galera"; NULL: locks do */
+    const char *drops_not;  /* why no partition can be dropped here; NULL: it can */
+    const char *engine_fix; /* … follows "ALTER TABLE t": what keeps a table in transactions */
+    const char *sight_fix;  /* what lets this user see every foreign key */
 };
 
 struct facts *facts_new(void);

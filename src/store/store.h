@@ -286,7 +286,8 @@ struct store_ops {
     /* The statements, for people: appended to out. */
     void (*explain)(struct store *s, const struct plan *p, struct text *out);
 
-    /* A transaction. After any error of slice or commit, call rollback (or undo). */
+    /* A transaction. After any error of begin, slice or commit, call rollback (or undo). Of those whose plan
+     * ranks rows of one table, one is open at a time. ERR_TURN: another is; nobody was waited for. */
     int (*begin)(struct store *s, const struct plan *p, struct err *e);
     /* Locks up to `most` due rows of the stretch, judges again, erases them with all they own. */
     int (*slice)(struct store *s, const struct plan *p, const struct stretch *in, int64_t most,

@@ -74,6 +74,7 @@ struct run {
     int64_t most;        /* rows of the next slice */
     int64_t batch;       /* rows a slice may have */
     int tries;           /* failed tries of the current transaction */
+    int turns;           /* … and how often it was another's turn before it began */
     int locked;          /* rows skipped for a lock since one last went */
     bool lost;           /* a connection broke */
     struct slice unsure; /* what this connection committed and a crash of the server may undo … */

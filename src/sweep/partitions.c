@@ -92,6 +92,7 @@ static void take(struct run *r, const struct partition *x, const struct partitio
             return;
         if (!is_its_own(e.kind)) {
             run_recover(r, &s, &e);
+            tries -= e.kind == ERR_TURN;
         } else if (!is_worth_another_try(e.kind) || tries >= DROP_TRIES) {
             note(r, x, l->rows, e.text);
             return;

@@ -257,9 +257,27 @@ static void recover_connection(struct run *r, struct err *e)
     }
 }
 
+/* Others, who do the same work, are at it for no longer than their batches last: that is no failure, however
+ * long they go on. Whatever else may end the run ends it now as before. */
+static void wait_for_turn(struct run *r, const struct slice *s)
+{
+    enum { LONGEST = 2 }; /* at most 80 ms: the other's transactions follow each other closely */
+    struct err e = ERR_INIT;
+    if (r->turns++ == 0)
+        count_retry(r);
+    run_turned(r);
+    if (run_no_brake(r, &e) < 0 || run_keep_lease(r, &e) < 0)
+        run_recover(r, s, &e);
+    else
+        run_wait_for(r, r->turns < LONGEST ? r->turns : LONGEST);
+}
+
 void run_recover(struct run *r, const struct slice *s, struct err *e)
 {
     switch (e->kind) {
+    case ERR_TURN:
+        wait_for_turn(r, s);
+        break;
     case ERR_CONFLICT:
     case ERR_BUSY:
         run_tell_lock(r);

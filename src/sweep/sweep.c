@@ -3,6 +3,7 @@
  * A pass walks the due rows with a cursor, one slice at a time, each slice in a transaction of its own (or,
  * with batch: null, all slices in one). What can go wrong with a slice decides what happens next:
  *
+ *   turn            the whole transaction again, however often: another judges ranks of the same table
  *   conflict, busy    the whole transaction again, after a pause that grows; then as refused
  *   refused, timeout  half as many rows; a row that is alone is skipped for this run and reported
  *   lost              a new connection, then again: nothing was committed
@@ -173,6 +174,7 @@ static int begin(struct run *r, struct err *e)
 {
     if (r->store->ops->begin(r->store, r->plan, e) < 0)
         return -1;
+    r->turns = 0;
     r->begun = when_monotonic_us();
     return 0;
 }
@@ -321,8 +323,8 @@ static void all_in_one(struct run *r)
         run_forget_finds(r);
         r->most = r->batch;
         run_say_begins(r);
-        if (ops->begin(r->store, r->plan, &e) == 0 && slices_of_all(r, &all, &e) == 0 &&
-            run_pass_fence(r, &e) == 0 && ops->commit(r->store, &e) == 0) {
+        if (begin(r, &e) == 0 && slices_of_all(r, &all, &e) == 0 && run_pass_fence(r, &e) == 0 &&
+            ops->commit(r->store, &e) == 0) {
             run_settle(r, &all, NULL);
             run_report_progress(r, &all);
             return;
@@ -334,7 +336,9 @@ static void all_in_one(struct run *r)
         r->team->used_up = ERR_NONE; /* by rows that did not go */
         r->needs = 0;
         run_drop_skipped(r->out, skipped);
-        r->tries = tries++; /* slices inside reset it; here it counts whole transactions */
+        r->tries = e.kind == ERR_TURN
+                       ? tries
+                       : tries++; /* slices inside reset it; here it counts whole transactions */
         run_recover(r, &all, &e);
     }
 }

@@ -11,7 +11,8 @@
  * To the database the connections are sweepers like any others, which may be there besides: each of them
  * locks, judges and commits for itself, so nothing of that is different here. What is one, is one for all of
  * them: the outcome, the budget and the limits (of which each sets aside what its batch may need), the end of
- * the run. The first connection is the caller's own; if others cannot be had, it works alone. */
+ * the run. What ranks rows is swept by one: its batches exclude each other. The first connection is the
+ * caller's own; if others cannot be had, it works alone. */
 #include "sweep/internal.h"
 
 #include <stdio.h>
@@ -67,7 +68,7 @@ bool team_is_over(const struct run *r)
 
 static int64_t n_workers(const struct run *r)
 {
-    return r->plan->facts->one_writer ? 1 : r->plan->policy->workers;
+    return r->plan->facts->one_writer || r->plan->beyond ? 1 : r->plan->policy->workers;
 }
 
 static int64_t part_rows(const struct run *r)

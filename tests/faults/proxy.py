@@ -66,6 +66,7 @@ class Proxy:
         self._open = []
         self.seen = []
         self.connections = 0
+        self.backends = []       # the numbers by which the server knows the connections
         self.trouble = None      # what went wrong in the `before` function
         home = new_path("proxy")
         home.mkdir()
@@ -238,6 +239,8 @@ class _PostgresLink(_Link):
         while True:
             kind, message = self._message(self.server)
             self.failed = kind == b"E" or self.failed and kind != b"Z"
+            if kind == b"K":
+                self.proxy.backends.append(int.from_bytes(message[5:9], "big"))
             if not self.mute:
                 self.client.sendall(message)
             elif kind in self.ends:
@@ -271,9 +274,12 @@ class _MariadbLink(_Link):
                 self.server.sendall(packet)
 
     def _read_server(self):
-        if self.proxy.version:      # in the first that it says
-            greeting = self._packet(self.server)
-            self.client.sendall(greeting.replace(b"-10.11.", f"-{self.proxy.version}.".encode(), 1))
+        greeting = self._packet(self.server)
+        number = greeting.index(b"\0", 5) + 1      # behind the server's version
+        self.proxy.backends.append(int.from_bytes(greeting[number:number + 4], "little"))
+        if self.proxy.version:
+            greeting = greeting.replace(b"-10.11.", f"-{self.proxy.version}.".encode(), 1)
+        self.client.sendall(greeting)
         while True:
             packet = self._packet(self.server)
             if self.mute:      # the first of the answer: it is done

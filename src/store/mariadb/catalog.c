@@ -75,6 +75,8 @@ static void note_variable(struct server *ret, const char *name, const char *valu
         ret->statement_binlog = strcasecmp(value, "STATEMENT") == 0;
     } else if (strcmp(name, "wsrep_on") == 0) {
         ret->galera = is_on(value);
+    } else if (strcmp(name, "group_replication_group_name") == 0) {
+        ret->group = *value != '\0';
     }
 }
 
@@ -83,7 +85,7 @@ static int read_server(struct sql_store *s, struct arena *a, struct server *ret,
     AUTO(rows_release) struct rows variables = {0}, database = {0};
     if (mariadb_ask(s,
                     "SHOW VARIABLES WHERE Variable_name IN ('version', 'lower_case_table_names', "
-                    "'binlog_format', 'wsrep_on')",
+                    "'binlog_format', 'wsrep_on', 'group_replication_group_name')",
                     NULL, 0, &variables, e) < 0 ||
         mariadb_ask(s, "SELECT DATABASE()", NULL, 0, &database, e) < 0)
         return -1;
@@ -99,6 +101,7 @@ static int read_server(struct sql_store *s, struct arena *a, struct server *ret,
 static void judge_server(struct facts *f, const struct server *s)
 {
     f->engine_fix = "ENGINE=InnoDB";
+    f->certifies = s->galera ? "Galera" : s->group ? "group replication" : NULL;
     if (!s->statement_binlog)
         return;
     f->refused = "the server logs statements (binlog_format = STATEMENT), which READ COMMITTED rules out: "

@@ -12,6 +12,7 @@ struct server {
     const char *database; /* the one connected to; NULL: none */
     bool names_fold;      /* names of tables are kept in lower case */
     bool galera;
+    bool group; /* of MySQL: one of several that replicate as a group */
     bool statement_binlog;
 };
 

@@ -38,6 +38,7 @@ struct mariadb {
     bool clock_fixed;   /* nobody may set a session's clock: it need not be set right */
     bool reading;
     bool open;                    /* a transaction is */
+    struct text unlock;           /* what gives back the lock it took for its ranks; empty: it took none */
     bool ending;                  /* what runs now ends one: nothing interrupts it */
     int64_t patience_us;          /* how long a statement may take, by the limit that the server was told */
     int64_t asked_us, spoke_us;   /* when the statement was sent, when the server last spoke */
@@ -423,6 +424,11 @@ static int mariadb_load_set(struct sql_store *s, int set, struct err *e)
     return 0;
 }
 
+static int64_t number_of(const struct value *v)
+{
+    return v->kind == VALUE_TEXT ? strtoll(v->text, NULL, 10) : v->integer;
+}
+
 /* One number. */
 static int ask_number(struct mariadb *m, const char *sql, int64_t *ret, struct err *e)
 {
@@ -432,8 +438,7 @@ static int ask_number(struct mariadb *m, const char *sql, int64_t *ret, struct e
     if (mariadb_query(&m->sql, &st, &found, e) < 0)
         return -1;
     const struct value none = {.kind = VALUE_NULL};
-    const struct value *v = found.n_rows ? rows_at(&found, 0) : &none;
-    *ret = v->kind == VALUE_TEXT ? strtoll(v->text, NULL, 10) : v->integer;
+    *ret = number_of(found.n_rows ? rows_at(&found, 0) : &none);
     return 0;
 }
 
@@ -448,6 +453,23 @@ static void disconnect(struct mariadb *m)
         mysql_close(m->conn);
     m->conn = NULL;
     m->open = false;
+    text_clear(&m->unlock);
+}
+
+/* Once the transaction has ended, whatever became of it: the lock outlives it. Where it cannot be given back
+ * it goes with the connection. */
+static void unlock_ranks(struct mariadb *m)
+{
+    if (!m->conn || !m->unlock.len)
+        return;
+    m->ending = true;
+    bool failed = m->gave_up || ask(m, text_str(&m->unlock), m->unlock.len);
+    AUTO(result_free_p) MYSQL_RES *r = failed ? NULL : take_rows(m);
+    m->ending = false;
+    MYSQL_ROW row = r ? mysql_fetch_row(r) : NULL;
+    text_clear(&m->unlock);
+    if (!row || !row[0] || strcmp(row[0], "1") != 0)
+        disconnect(m);
 }
 
 /* A transaction that cannot be ended is ended with its connection. */
@@ -462,6 +484,7 @@ static void mariadb_rollback(struct sql_store *s)
     m->ending = false;
     if (failed && (m->gave_up || mysql_errno(m->conn) != ER_LOCK_DEADLOCK)) /* which has ended it, too */
         disconnect(m);
+    unlock_ranks(m);
 }
 
 /* Rounded up; 0 would mean no limit at all, or none to wait for. */
@@ -577,6 +600,27 @@ static int need_writable(struct mariadb *m, struct err *e)
     return read_only ? fail_read_only(m, e) : 0;
 }
 
+/* The same, and the lock of a table's ranks by the same way. What this transaction reads from then on it sees
+ * as it is then: its last holder had committed before. */
+static int need_writable_alone(struct mariadb *m, const struct table *ranks, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0}, unlock = {0};
+    AUTO(rows_release) struct rows found = {0};
+    text_add(&st.sql, "SELECT @@GLOBAL.read_only, ");
+    m->dialect.rank_lock(&st, ranks);
+    text_add(&unlock.sql, "SELECT ");
+    m->dialect.rank_unlock(&unlock, ranks);
+    if (mariadb_write(&m->sql, &unlock, &m->unlock, e) < 0 || mariadb_query(&m->sql, &st, &found, e) < 0)
+        return -1; /* whether it was had is not known */
+    const struct value *row = rows_at(&found, 0);
+    bool had = number_of(&row[1]) == 1;
+    if (!had)
+        text_clear(&m->unlock);
+    if (number_of(&row[0]))
+        return fail_read_only(m, e);
+    return had ? 0 : err_set(e, ERR_TURN, "mariadb: another transaction judges ranks of %s", ranks->print);
+}
+
 static int mariadb_begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
                                struct err *e)
 {
@@ -586,7 +630,8 @@ static int mariadb_begin_write(struct sql_store *s, int64_t lock_timeout_us, int
     if (set_session(m, true, lock_timeout_us, statement_timeout_us, e) < 0 ||
         begin(m, "START TRANSACTION READ WRITE", e) < 0)
         return -1;
-    if (need_writable(m, e) == 0)
+    bool alone = s->ranks && !m->dialect.ranks_by_row;
+    if ((alone ? need_writable_alone(m, s->ranks, e) : need_writable(m, e)) == 0)
         return 0;
     mariadb_rollback(s);
     return -1;
@@ -637,6 +682,7 @@ static int mariadb_commit(struct sql_store *s, struct err *e)
     m->ending = false;
     if (!failed) {
         m->open = false;
+        unlock_ranks(m);
         return 0;
     }
     struct err why = ERR_INIT;
@@ -848,6 +894,23 @@ static int read_clock_rule(struct mariadb *m, struct err *e)
     return 0;
 }
 
+/* Of MySQL: a server that is to be one of a group, whether the group is there or not. */
+static int read_group(struct mariadb *m, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    AUTO(stmt_release) struct stmt st = {0};
+    m->server.certifies = m->server.galera ? "Galera" : NULL;
+    if (!m->server.mysql)
+        return 0;
+    text_add(&st.sql, "SHOW VARIABLES LIKE 'group_replication_group_name'");
+    if (mariadb_query(&m->sql, &st, &found, e) < 0)
+        return -1;
+    const struct value *name = found.n_rows ? &rows_at(&found, 0)[1] : NULL;
+    if (name && name->kind == VALUE_TEXT && name->len)
+        m->server.certifies = "group replication";
+    return 0;
+}
+
 static int read_server(struct mariadb *m, struct err *e)
 {
     enum { OLDEST = 100300, OLDEST_MYSQL = 80019 }; /* which has lists of rows */
@@ -865,6 +928,8 @@ static int read_server(struct mariadb *m, struct err *e)
         show_is(m, "SHOW VARIABLES LIKE 'wsrep_on'", "ON", &m->server.galera, e) < 0 ||
         (!m->server.mysql && m->server.version < 100600 &&
          show_is(m, "SHOW VARIABLES LIKE 'innodb_rollback_on_timeout'", "ON", &m->server.undoes_all, e) < 0))
+        return -1;
+    if (read_group(m, e) < 0)
         return -1;
     m->packet_most = (size_t)packet;
     m->dialect = mariadb_dialect_for(&m->server);
@@ -976,6 +1041,7 @@ static void mariadb_close(struct store *s)
 {
     struct mariadb *m = of_store(s);
     disconnect(m);
+    text_release(&m->unlock);
     mariadb_dsn_release(&m->dsn);
     sql_store_release(&m->sql);
     free(m);

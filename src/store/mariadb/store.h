@@ -9,10 +9,12 @@
 
 /* What a server is; what it can do follows from it. */
 struct mariadb_server {
-    bool mysql;      /* MySQL, not MariaDB */
-    int version;     /* 101119: 10.11.19 */
-    bool galera;     /* part of a cluster of Galera */
-    bool undoes_all; /* a lock that is not had undoes the transaction, not the statement */
+    bool mysql;            /* MySQL, not MariaDB */
+    int version;           /* 101119: 10.11.19 */
+    bool galera;           /* part of a cluster of Galera */
+    const char *certifies; /* what decides at COMMIT which transactions of several servers go through:
+                            * "Galera", "group replication"; NULL: locks of this one server do */
+    bool undoes_all;       /* a lock that is not had undoes the transaction, not the statement */
 };
 
 /* As MariaDB 10.6 and later read it; and what it is for a server: only what the server decides differs. */

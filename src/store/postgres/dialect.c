@@ -717,7 +717,38 @@ static void blocks(struct stmt *s, const struct table *t)
     text_add(&s->sql, ")" OP("/") "pg_catalog.current_setting('block_size')::bigint");
 }
 
+/* --- ranks ---------------------------------------------------------------------------------------- */
+
+/* As a literal, since nothing is bound where BEGIN goes along; a backslash means one thing in this form
+ * alone, whatever the session's settings. */
+static void add_regclass(struct stmt *s, const struct table *t)
+{
+    AUTO(stmt_release) struct stmt name = {0};
+    sql_table(&name, &dialect_postgres, t);
+    add(s, "CAST(E'");
+    for (const char *c = text_str(&name.sql); *c; c++) {
+        if (*c == '\'' || *c == '\\')
+            text_add_n(&s->sql, c, 1);
+        text_add_n(&s->sql, c, 1);
+    }
+    add(s, "' AS pg_catalog.regclass)");
+}
+
+/* A class of lapse's own, and the table; a partition's is that of its whole. It ends with the transaction, so
+ * that a pooler may have another behind it then. */
+static void rank_lock(struct stmt *s, const struct table *t)
+{
+    enum { LAPSE_CLASS = 1818325107 }; /* "laps" */
+    text_addf(&s->sql, "pg_catalog.pg_try_advisory_xact_lock(%d, CAST(COALESCE(pg_catalog.pg_partition_root(",
+              LAPSE_CLASS);
+    add_regclass(s, t);
+    add(s, "), ");
+    add_regclass(s, t);
+    add(s, ") AS pg_catalog.int4))");
+}
+
 const struct dialect dialect_postgres = {
+    .rank_lock = rank_lock,
     .quote = '"',
     .catalog = "pg_catalog",
     .integer_type = "bigint",

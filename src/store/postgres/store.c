@@ -621,6 +621,25 @@ static int begin(struct postgres *p, const char *sql, int64_t statement_timeout_
     return -1;
 }
 
+/* The same where the last of the commands asks for the lock of a table's ranks. It sees what its last holder
+ * committed: that was to be seen before the lock was free. */
+static int begin_alone(struct postgres *p, const char *sql, int64_t statement_timeout_us,
+                       const struct table *ranks, struct err *e)
+{
+    p->patience_us = to_ms(statement_timeout_us) * US_PER_MS;
+    if (may_ask(p, e) < 0)
+        return -1;
+    AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
+    if (!succeeded(r))
+        fail(p, r, e);
+    else if (*PQgetvalue(r, 0, 0) == 't')
+        return 0;
+    else
+        err_set(e, ERR_TURN, "postgresql: another transaction judges ranks of %s", ranks->print);
+    postgres_rollback(&p->sql);
+    return -1;
+}
+
 static int postgres_begin_read(struct sql_store *s, int64_t statement_timeout_us, struct err *e)
 {
     AUTO(text_release) struct text sql = {0};
@@ -702,6 +721,14 @@ static int choose_sync(struct postgres *p, struct err *e)
     return p->lax && now - p->synced_us >= LAX_MOST_US ? flush_log(p, e) : 0;
 }
 
+/* It goes along with BEGIN: the batch has no more ways to the server for it. */
+static void add_rank_lock(struct text *sql, const struct sql_store *s)
+{
+    AUTO(stmt_release) struct stmt lock = {0};
+    s->engine->dialect->rank_lock(&lock, s->ranks);
+    text_addf(sql, "; SELECT %s", text_str(&lock.sql));
+}
+
 static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
                                 struct err *e)
 {
@@ -721,7 +748,10 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
               p->lax ? "; SET LOCAL synchronous_commit = off" : "");
     struct err why = ERR_INIT;
     store_mark_begin(&s->store);
-    if (begin(p, text_str(&sql), statement_timeout_us, &why) == 0)
+    if (s->ranks)
+        add_rank_lock(&sql, s);
+    if ((s->ranks ? begin_alone(p, text_str(&sql), statement_timeout_us, s->ranks, &why)
+                  : begin(p, text_str(&sql), statement_timeout_us, &why)) == 0)
         return 0;
     store_unmark(&s->store);
     if (strcmp(why.code, NOT_IN_RECOVERY) == 0) /* a pooler has another server behind it by now */

@@ -179,6 +179,23 @@ static void explain_erase(const struct dialect *d, const struct plan *p, const s
     sqlstore_show(out, d, &st, text_str(&what));
 }
 
+static void explain_ranks(const struct sql_store *s, const struct plan *p, struct text *out)
+{
+    const struct dialect *d = s->engine->dialect;
+    AUTO(stmt_release) struct stmt st = {0};
+    if (!p->beyond || !d->rank_lock)
+        return;
+    if (d->ranks_by_row) {
+        sqlown_explain_ranks(s, p->root.table, out);
+        return;
+    }
+    text_add(&st.sql, "SELECT ");
+    d->rank_lock(&st, p->root.table);
+    sqlstore_show(
+        out, d, &st,
+        "begin a batch: one at a time of all that rank rows of the table; where another runs, later");
+}
+
 void sqlstore_explain(struct store *store, const struct plan *p, struct text *out)
 {
     const struct dialect *d = sqlstore_of(store)->engine->dialect;
@@ -187,6 +204,7 @@ void sqlstore_explain(struct store *store, const struct plan *p, struct text *ou
         sql_scout(&st, d, p, NULL, SCOUT_MOST);
         sqlstore_show(out, d, &st,
                       "find rows that look due, for many batches at once; a batch is so many of them, set 0");
+        explain_ranks(sqlstore_of(store), p, out);
         sql_pick_set(&st, d, p);
         sqlstore_show(out, d, &st, "lock those of set 0 that are still as they were");
     } else if (d->picks_by_read) {

@@ -526,6 +526,66 @@ static int lease_fence(struct store *store, const char *scheduler, const char *o
     return c.affected == 1 ? 0 : lease_lost(s, args, e);
 }
 
+/* --- ranks ---------------------------------------------------------------------------------------------- */
+
+/* Beside the schedulers, in whose names there is no tab. */
+#define RANKS "ranks\t"
+#define CLAIM "UPDATE {lapse_lease} SET token = token {+} 1 WHERE scheduler {=} {1}"
+#define MAKE_CLAIM                                                                                           \
+    "INSERT INTO {lapse_lease} (scheduler, token) SELECT {1}, 0{none} "                                      \
+    "WHERE NOT EXISTS (SELECT 1 FROM {lapse_lease} WHERE scheduler {=} {1})"
+
+static void add_claim_name(struct text *t, const struct table *of)
+{
+    text_addf(t, RANKS "%s.%s", of->schema ? of->schema : "", of->name);
+}
+
+/* On one server its lock keeps others out, who do not wait for it; of those on several the row is certified
+ * for the first that commits, and all others are rolled back. */
+int sqlown_claim_ranks(struct sql_store *s, const struct table *t, struct err *e)
+{
+    AUTO(text_release) struct text name = {0};
+    AUTO(rows_release) struct rows found = {0};
+    add_claim_name(&name, t);
+    const struct own_arg args[] = {{ARG_NAME, .name = text_str(&name)}};
+    if (s->store.own.version < OWN_SINCE_LEASES)
+        return err_set(e, ERR_DATABASE,
+                       "rows of %s cannot be ranked here without lapse's own tables: run "
+                       "lapse install",
+                       t->print);
+    int r = own_ask(s, "SELECT token FROM {lapse_lease} AS own WHERE scheduler {=} {1} FOR UPDATE NOWAIT",
+                    args, &found, e);
+    if (r == 0 && found.n_rows)
+        r = own_run(s, CLAIM, args, NULL, e);
+    if (r == 0 && found.n_rows)
+        return 0;
+    s->engine->rollback(s);
+    struct own_change make = {MAKE_CLAIM, args};
+    if (r == 0 && own_change(s, &make, 1, e) < 0)
+        return -1;
+    return r == 0 || e->kind == ERR_BUSY || e->kind == ERR_CONFLICT
+               ? err_set(e, ERR_TURN, "another transaction judges ranks of %s", t->print)
+               : -1;
+}
+
+void sqlown_explain_ranks(const struct sql_store *s, const struct table *t, struct text *out)
+{
+    AUTO(text_release) struct text name = {0};
+    AUTO(stmt_release) struct stmt st = {0};
+    add_claim_name(&name, t);
+    const struct own_arg args[] = {{ARG_NAME, .name = text_str(&name)}};
+    own_write(&st, s, CLAIM, strlen(CLAIM), args);
+    sqlstore_show(
+        out, s->engine->dialect, &st,
+        "of all batches that rank rows of the table only one commits, on whatever server: it writes a "
+        "row of lapse's own");
+}
+
+static bool is_claim(const struct value *name)
+{
+    return name->kind == VALUE_TEXT && strncmp(name->text, RANKS, strlen(RANKS)) == 0;
+}
+
 static int leases(struct store *store, struct lease_rows *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
@@ -537,6 +597,8 @@ static int leases(struct store *store, struct lease_rows *ret, struct err *e)
     struct lease_rows all = {.arena = arena_new()};
     for (size_t i = 0; i < found.n_rows; i++) {
         const struct value *row = rows_at(&found, i);
+        if (is_claim(&row[4]))
+            continue;
         all.list = arena_push(all.arena, all.list, all.n, sizeof(*all.list));
         copy_lease(row, &all.list[all.n].row);
         all.list[all.n].expired = row[2].kind != VALUE_NULL && own_number(&row[2]) <= own_number(&row[3]);

@@ -91,8 +91,15 @@ struct dialect {
     /* What ends a SELECT that locks rows: " FOR UPDATE OF this SKIP LOCKED", " FOR UPDATE OF …", " FOR SHARE
      * OF …". */
     void (*lock)(struct stmt *s, const char *alias, enum lock_mode mode);
-    bool held_fails; /* LOCK_SKIP passes no row by: one that another holds ends the statement alone */
-    bool locks_rows; /* false: a transaction that writes keeps all others out, nothing is locked by row */
+    /* The lock that a transaction takes before it judges which rows of the table are the newest: an
+     * expression that waits for nobody, true or 1 where it was had. rank_unlock: what gives it back once the
+     * transaction has ended; NULL: its end does. NULL: a transaction that writes keeps all others out. */
+    void (*rank_lock)(struct stmt *s, const struct table *t);
+    void (*rank_unlock)(struct stmt *s, const struct table *t);
+    bool ranks_by_row; /* locks hold on one server of several: a row of lapse's own tables is written instead
+                        */
+    bool held_fails;   /* LOCK_SKIP passes no row by: one that another holds ends the statement alone */
+    bool locks_rows;   /* false: a transaction that writes keeps all others out, nothing is locked by row */
     const char
         *once; /* WITH x AS: what is worked out once, however often it is looked at: " AS MATERIALIZED " */
     const char

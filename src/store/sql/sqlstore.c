@@ -741,7 +741,11 @@ int sqlstore_begin(struct store *store, const struct plan *p, struct err *e)
 {
     struct sql_store *s = sqlstore_of(store);
     s->writing = s->repeatable = true;
-    return s->engine->begin_write(s, p->policy->lock_timeout_us, p->policy->statement_timeout_us, e);
+    s->ranks = p->beyond ? p->root.table : NULL;
+    int r = s->engine->begin_write(s, p->policy->lock_timeout_us, p->policy->statement_timeout_us, e);
+    s->ranks = NULL;
+    return r == 0 && p->beyond && s->engine->dialect->ranks_by_row ? sqlown_claim_ranks(s, p->root.table, e)
+                                                                   : r;
 }
 
 int sqlstore_mark(struct store *s, struct err *e)

@@ -45,6 +45,8 @@ struct engine {
     /* A set's rows have changed; statements that read it follow. */
     int (*load_set)(struct sql_store *s, int set, struct err *e);
     int (*begin_read)(struct sql_store *s, int64_t statement_timeout_us, struct err *e);
+    /* With `ranks` of the store, and unless these are excluded by a row: alone among those of the same table;
+     * ERR_TURN: another is not over. */
     int (*begin_write)(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
                        struct err *e);
     /* NULL: not needed. Within the transaction, before rows that it has not locked are judged: this server
@@ -72,6 +74,7 @@ struct sql_store {
     bool writing;                    /* a transaction that writes is open */
     bool repeatable;                 /* … of which whatever might get lost would be found and done again */
     bool looking;                    /* one for probes is */
+    const struct table *ranks;       /* while one begins that judges ranks of this table's rows; NULL: none */
     const struct plan *walked;       /* by place: of which … */
     double due_per_block;            /* … this was seen last */
     const struct plan *slow_by_runs; /* of which a statement by runs took too long; NULL: none did */

@@ -49,6 +49,12 @@ void sqlstore_put_off(const struct plan *p, const struct value *carried, struct 
 void sqlstore_forget_ahead(struct sql_store *s);
 void sqlstore_explain_split(const struct dialect *d, const struct plan *p, struct text *out);
 
+/* own.c: in the open transaction, writes the row that of all transactions in which ranks of the table's
+ * rows are judged, on any server of a cluster, only one at a time can. ERR_TURN: another does. */
+int sqlown_claim_ranks(struct sql_store *s, const struct table *t, struct err *e);
+/* For people: what it writes. */
+void sqlown_explain_ranks(const struct sql_store *s, const struct table *t, struct text *out);
+
 /* accepts.c: a statement and its parameters, for people. */
 void sqlstore_show(struct text *out, const struct dialect *d, const struct stmt *st, const char *what);
 
