@@ -635,8 +635,8 @@ static const struct key_doc keys[] = {
      "Its name in metrics and logs; the policy's own name unless given.",
      .read = read_text, FIELD(policy, label)},
     {"policy", "rows", "map of values", "",
-     "The only rows it may ever touch: for each column a value or a list; null is SQL NULL, a trailing "
-     "* is a prefix, \\* is a star.",
+     "The only rows it may ever touch: for each column a value or a list, of texts the very same; null is SQL "
+     "NULL, a trailing * is a prefix, \\* is a star.",
      .read = read_rows, FIELD(policy, rows)},
     {"policy", "where", "condition", "",
      "A further condition on the row.",
@@ -714,7 +714,8 @@ static const struct key_doc keys[] = {
      "The column whose value says how long.",
      .read = read_name, FIELD(keep, column)},
     {"policy.keep", "values", "map of durations", "",
-     "A duration for each value of the column in by.",
+     "A duration for each value of the column in by; a value that the column takes for one of these, but that is "
+     "not the same text, is kept for the longer of that and otherwise.",
      .read = read_keep_values},
     {"policy.keep", "otherwise", "duration", "never",
      "The duration for every other value.",
@@ -830,7 +831,8 @@ static const struct key_doc keys[] = {
      .read = read_time_us, FIELD(policy, statement_timeout_us)},
 
     {"condition", "eq", "value or list", "",
-     "The column is this value, or one of these; null is SQL NULL.",
+     "The column is this value, or one of these; null is SQL NULL. A text that lets a row go must be the very same; "
+     "where it keeps one, equal for the column is enough.",
      .read = read_in},
     {"condition", "not", "value or list", "",
      "The column is none of these.",

@@ -13,6 +13,7 @@ enum { ROWS_NAMED = 5 };
 /* What of the answer a line shows: numbers of columns, times, verdicts, waits; NONE: nothing. */
 struct explain_source {
     size_t column, time, asked, wait;
+    size_t unequal; /* the verdict on "by the column's own rules it is none of these" */
     void (*judge)(struct explaining *x, const struct answer *a, size_t line);
     const struct expr *expr; /* the condition itself; NULL: none */
 };
@@ -75,7 +76,7 @@ static size_t add_line(struct explaining *x, const char *part, int depth, const 
     ex->lines = arena_push(x->arena, ex->lines, n, sizeof(*ex->lines));
     x->sources = arena_push(x->arena, x->sources, n, sizeof(*x->sources));
     ex->lines[n] = (struct explain_line){.part = part, .depth = depth, .demand = demand, .said = ""};
-    x->sources[n] = (struct explain_source){NONE, NONE, NONE, NONE, NULL, NULL};
+    x->sources[n] = (struct explain_source){NONE, NONE, NONE, NONE, NONE, NULL, NULL};
     return ex->n_lines++;
 }
 
@@ -145,8 +146,10 @@ static void until_time_passes(struct explaining *x, struct explain_line *l, cons
 /* Lines below a first one say more; only the first keeps the row. */
 static void judge_part(struct explaining *x, const struct answer *a, size_t line)
 {
-    (void)a;
     struct explain_line *l = line_at(x, line);
+    size_t unequal = x->sources[line].unequal;
+    if (l->verdict == VERDICT_FALSE && unequal != NONE && a->verdicts[unequal] == VERDICT_FALSE)
+        l->said = "does not match: equal to the column, but not the same text";
     if (l->depth || l->verdict == VERDICT_TRUE)
         return;
     l->reason = arena_printf(x->arena, "outside `%s`", l->part);
@@ -185,6 +188,24 @@ static const struct column *only_column(const struct expr *c)
     return c->kind == EXPR_EXISTS || c->kind == EXPR_SUBTREE_EXISTS ? NULL : one;
 }
 
+/* Whether texts may be equal to the condition's column that are not the same, and so let no row go. */
+static bool may_be_merely_equal(const struct expr *c)
+{
+    bool equality = c->kind == EXPR_IN || (c->kind == EXPR_COMPARE && c->cmp == CMP_EQ);
+    return equality && (c->column->folds || c->column->pads);
+}
+
+/* Where its being true keeps a row, a condition is judged by the column's own rules. */
+static const struct expr *merely_unequal(struct explaining *x, const struct expr *c)
+{
+    struct expr *n = arena_alloc(x->arena, sizeof(*n));
+    n->kind = EXPR_NOT_TRUE;
+    n->kids = arena_alloc(x->arena, sizeof(*n->kids));
+    n->kids[0] = c;
+    n->n_kids = 1;
+    return n;
+}
+
 static size_t add_leaf(struct explaining *x, const char *part, int depth, const struct expr *c,
                        judge_fn *judge)
 {
@@ -195,6 +216,8 @@ static size_t add_leaf(struct explaining *x, const char *part, int depth, const 
     else if (column)
         show_column(x, line, column);
     x->sources[line].asked = ask(x, c);
+    if (judge == judge_part && may_be_merely_equal(c))
+        x->sources[line].unequal = ask(x, merely_unequal(x, c));
     x->sources[line].judge = judge;
     x->sources[line].expr = c;
     return line;
@@ -242,28 +265,45 @@ static bool own_keep(const struct explain_value *v, int64_t unit_us, int64_t *re
     return n > 0 && mul_i64(n, unit_us, ret_us);
 }
 
-/* Of the cutoffs by value, the one that keeps the row longest of those that fit it: the engine asks the same.
- */
-static const struct cutoff *cutoff_of(const struct explaining *x, const struct answer *a, size_t first_asked)
+static const struct cutoff *longer(const struct cutoff *a, const struct cutoff *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return b->never || (!a->never && b->at < a->at) ? b : a;
+}
+
+/* Of the cutoffs by value, the one that keeps the row longest of those that the column takes its value for; and
+ * otherwise, where it is none of these: the engine asks the same. *taken_for: one that it is not; NULL: none. */
+static const struct cutoff *cutoff_of(const struct explaining *x, const struct answer *a, size_t first_asked,
+                                      const char **taken_for)
 {
     const struct plan *p = x->plan;
     const struct cutoff *longest = NULL, *otherwise = NULL;
+    bool named = false;
+    *taken_for = NULL;
     for (size_t i = 0; i < p->n_cutoffs; i++) {
         const struct cutoff *c = &p->cutoffs[i];
-        if (!c->when)
+        if (!c->when) {
             otherwise = c;
-        else if (a->verdicts[first_asked++] == VERDICT_TRUE &&
-                 (!longest || c->never || (!longest->never && c->at < longest->at)))
-            longest = c;
+            continue;
+        }
+        bool is = a->verdicts[first_asked++] == VERDICT_TRUE;
+        bool taken = c->taken ? a->verdicts[first_asked++] == VERDICT_TRUE : is;
+        named |= is;
+        longest = taken ? longer(longest, c) : longest;
+        *taken_for = taken && !is ? c->value : *taken_for;
     }
-    return longest ? longest : otherwise;
+    if (named)
+        *taken_for = NULL;
+    return named ? longest : longer(longest, otherwise);
 }
 
 /* How long the row is kept. False: for ever. */
 struct kept {
     bool never;
     int64_t us;
-    instant not_before; /* an engine does not reckon with cutoffs before 1970 */
+    instant not_before;    /* an engine does not reckon with cutoffs before 1970 */
+    const char *taken_for; /* a value named by keep that the column takes the row's for; NULL: none */
 };
 static struct kept keep_of(struct explaining *x, const struct answer *a, size_t line)
 {
@@ -277,7 +317,7 @@ static struct kept keep_of(struct explaining *x, const struct answer *a, size_t 
         kept.not_before = kept.us;
         return kept;
     }
-    const struct cutoff *c = k->kind == KEEP_BY ? cutoff_of(x, a, x->sources[line].asked)
+    const struct cutoff *c = k->kind == KEEP_BY ? cutoff_of(x, a, x->sources[line].asked, &kept.taken_for)
                              : p->n_cutoffs     ? &p->cutoffs[0]
                                                 : NULL;
     kept.never = !c || c->never || !sub_i64(p->now, c->at, &kept.us);
@@ -290,6 +330,10 @@ static void judge_keep(struct explaining *x, const struct answer *a, size_t line
     struct kept kept = keep_of(x, a, line);
     l->judged = false; /* the first value's own verdict says nothing here */
     l->said = kept.never ? "never ends" : span_words(x, kept.us);
+    if (kept.taken_for)
+        l->said = arena_printf(
+            x->arena, "%s: equal to '%s', but not the same text, so it is the longer of that and otherwise",
+            l->said, kept.taken_for);
 }
 
 /* The latest of the row's times that count. */
@@ -407,6 +451,8 @@ static void add_keep(struct explaining *x)
         size_t asked = ask(x, p->cutoffs[i].when);
         if (x->sources[line].asked == NONE)
             x->sources[line].asked = asked;
+        if (p->cutoffs[i].taken)
+            ask(x, p->cutoffs[i].taken);
     }
     if (k->kind == KEEP_COLUMN)
         x->sources[line].expr = first_of_kind(p->aged, EXPR_TIME_KEEP);

@@ -172,6 +172,7 @@ int explain_key(struct arena *a, const struct table *t, const char *const *words
     for (size_t i = 0; i < n; i++) {
         struct expr *one = arena_alloc(a, sizeof(*one));
         one->kind = EXPR_IN;
+        one->equality = EQUALITY_OWN;
         one->column = t->key[i];
         one->values = arena_alloc(a, 3 * sizeof(*one->values));
         if (typed_values(a, t->key[i], arena_strdup(a, words[i]), one->values, &one->n_values, e) < 0)

@@ -451,7 +451,7 @@ static void add_cutoff(struct making *m, const char *value, bool never, instant 
 {
     struct plan *p = m->plan;
     p->cutoffs = arena_push(m->arena, p->cutoffs, p->n_cutoffs, sizeof(*p->cutoffs));
-    p->cutoffs[p->n_cutoffs++] = (struct cutoff){value, never, at, NULL};
+    p->cutoffs[p->n_cutoffs++] = (struct cutoff){value, never, at, NULL, NULL};
 }
 
 /* Older than span: the bound for it, and its cutoff for people. */
@@ -481,21 +481,37 @@ static const struct expr *latest_cutoff(struct making *m)
 static bool takes_literally(const struct column *c)
 {
     return c->type == TYPE_ENUM ||
-           (c->type == TYPE_TEXT && !c->collation && strcasecmp(c->sql_type, "text") == 0);
+           (c->type == TYPE_TEXT && !c->collation && !c->folds && strcasecmp(c->sql_type, "text") == 0);
 }
 
-/* 1 and 01, or a and A where case is ignored: a row that several values fit must be old enough for each. */
-static void old_for_each(struct making *m, const struct expr *any, struct expr *bound)
+/* 1 and 01, or a and A where case is ignored: a row must be old enough for each value that the column takes its
+ * own for. bounds: per value; NULL: a finding says why. */
+static void old_for_each(struct making *m, const struct column *c, const struct scalar *values,
+                         const struct expr *const *bounds, size_t n, struct expr *bound)
 {
-    for (size_t i = 0; i + 1 < any->n_kids; i++) {
-        const struct expr *value = any->kids[i];
+    for (size_t i = 0; i < n; i++) {
         struct expr *one = plan_expr(m, EXPR_OR);
-        if (value->n_kids < 2) /* a finding says why */
+        const struct expr *taken = plan_one_of(m, c, &values[i], 1);
+        if (!bounds[i] || !taken)
             continue;
-        plan_add_kid(m, one, plan_not_true(m, value->kids[0]));
-        plan_add_kid(m, one, value->kids[1]);
+        m->plan->cutoffs[i].taken = taken;
+        plan_add_kid(m, one, plan_not_true(m, taken));
+        plan_add_kid(m, one, bounds[i]);
         plan_add_kid(m, bound, one);
     }
+}
+
+/* The same for no text but these. */
+static const struct expr *exactly(struct making *m, const struct expr *x)
+{
+    struct expr *copy = plan_expr(m, x->kind);
+    *copy = *x;
+    copy->equality = EQUALITY_EXACT;
+    copy->kids = NULL;
+    copy->n_kids = 0;
+    for (size_t i = 0; i < x->n_kids; i++)
+        plan_add_kid(m, copy, exactly(m, x->kids[i]));
+    return copy;
 }
 
 /* A duration per value. The widest cutoff stands first, on its own: an index can serve that one. */
@@ -508,11 +524,13 @@ static const struct expr *keep_by(struct making *m)
     size_t before = error_count(m);
     struct expr *any = plan_expr(m, EXPR_OR);
     struct scalar *all = arena_alloc(m->arena, (k->n_values ? k->n_values : 1) * sizeof(*all));
+    const struct expr **bounds = arena_alloc(m->arena, (k->n_values ? k->n_values : 1) * sizeof(*bounds));
     for (size_t i = 0; i < k->n_values; i++) {
         all[i] = k->values[i].value;
         struct expr *one = plan_expr(m, EXPR_AND);
         plan_add_kid(m, one, plan_one_of(m, c, &all[i], 1));
-        plan_add_kid(m, one, older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text));
+        bounds[i] = older_than(m, k->values[i].span, all[i].null ? "null" : all[i].text);
+        plan_add_kid(m, one, bounds[i]);
         m->plan->cutoffs[m->plan->n_cutoffs - 1].when = one->kids[0];
         plan_add_kid(m, any, one);
     }
@@ -520,14 +538,14 @@ static const struct expr *keep_by(struct making *m)
         return NULL;
     struct expr *rest = plan_expr(m, EXPR_AND);
     if (k->n_values)
-        plan_add_kid(m, rest, plan_not_true(m, plan_one_of(m, c, all, k->n_values)));
+        plan_add_kid(m, rest, plan_not_true(m, exactly(m, plan_one_of(m, c, all, k->n_values))));
     plan_add_kid(m, rest, older_than(m, k->span, NULL));
     plan_add_kid(m, any, rest);
     struct expr *bound = plan_expr(m, EXPR_AND);
     plan_add_kid(m, bound, latest_cutoff(m));
     plan_add_kid(m, bound, any);
-    if (k->n_values > 1 && !takes_literally(c))
-        old_for_each(m, any, bound);
+    if (c->folds || c->pads || (k->n_values > 1 && !takes_literally(c)))
+        old_for_each(m, c, all, bounds, k->n_values, bound);
     return bound;
 }
 

@@ -77,6 +77,12 @@ enum expr_kind {
     EXPR_BEYOND_NEWEST,  /* of table's rows for which kids[0] is true, this one is not among the newest */
     EXPR_SQL,            /* sql, in which `this` is this row; true only where it is true */
 };
+/* What makes a text equal, of a column that may take texts that differ for equal. */
+enum equality {
+    EQUALITY_SAFE,  /* where truth lets a row go, the very text; where it keeps one, what the column says */
+    EQUALITY_EXACT, /* the very text */
+    EQUALITY_OWN    /* what the column says */
+};
 struct expr {
     enum expr_kind kind;
     const struct expr **kids;
@@ -85,6 +91,7 @@ struct expr {
     enum compare cmp;
     struct value *values;
     size_t n_values;
+    enum equality equality;
     struct time_column time;
     instant at;
     const struct column *keep_column;
@@ -198,6 +205,8 @@ struct plan {
         bool never;
         instant at;
         const struct expr *when; /* the rows it is for; NULL: all, or those that no other is for */
+        const struct expr
+            *taken; /* … and those whose value the column takes for it; NULL: there are no others */
     } * cutoffs;
     size_t n_cutoffs; /* 0: each row says */
 
@@ -231,6 +240,8 @@ bool plan_loses(const struct plan *p, const struct table *t);
 /* A foreign key of this table; one that watches every row of the child that the join finds. */
 bool fkey_is_from(const struct fkey *k, const struct table *child);
 bool join_is_enforced(const struct join *j, const struct table *parent, const struct table *child);
+/* A text as a value of this column: char(n) has no blanks at its end. */
+const char *plan_text_of(struct arena *a, const struct column *c, const char *text);
 /* What metrics, logs and the history call the table of a slot (see policy_dependents). */
 const char *plan_label(const struct plan *p, size_t slot, struct arena *a);
 /* The tables that must be inspected before plan_make: the policy's own and every one it refers to. Adds to

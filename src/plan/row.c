@@ -161,6 +161,14 @@ static void complain_label(struct making *m, const struct column *c, const struc
              c->name);
 }
 
+const char *plan_text_of(struct arena *a, const struct column *c, const char *text)
+{
+    size_t len = strlen(text);
+    while (c->trims && len && text[len - 1] == ' ')
+        len--;
+    return text[len] ? arena_strndup(a, text, len) : text;
+}
+
 /* A scalar of the contract as a value of the column's type. Not for NULL. */
 static bool typed_value(struct making *m, const struct column *c, const struct scalar *v, struct value *ret)
 {
@@ -218,8 +226,30 @@ static bool typed_value(struct making *m, const struct column *c, const struct s
     case TYPE_OTHER:
         break;
     }
-    *ret = text_value(v->text);
+    *ret = text_value(plan_text_of(m->arena, c, v->text));
     return true;
+}
+
+/* What a column is compared with by order. As texts, 10 comes before 9; and a number is no time. */
+static bool value_in_order(struct making *m, const struct column *c, const struct scalar *v,
+                           struct value *ret)
+{
+    double ignored;
+    bool number = !v->quoted && parse_real(v->text, &ignored);
+    bool time = c->type == TYPE_TIMESTAMPTZ || c->type == TYPE_TIMESTAMP || c->type == TYPE_DATE;
+    if (number && c->type == TYPE_TEXT)
+        complain(
+            m, v->at,
+            "write a text in quotes if the order of texts is meant, or a condition in SQL that makes numbers "
+            "of them",
+            "%s is a number, but column '%s' (%s) holds texts, of which '10' comes before '9'", v->text,
+            c->name, c->sql_type);
+    else if (number && time)
+        complain(m, v->at, "write older_than or newer_than",
+                 "%s is a number, but column '%s' (%s) holds times", v->text, c->name, c->sql_type);
+    else
+        return typed_value(m, c, v, ret);
+    return false;
 }
 
 /* --- times ---------------------------------------------------------------------------------------- */
@@ -477,7 +507,7 @@ static const struct expr *on_one_column(struct making *m, const struct table *t,
     case COND_NEWER_THAN:
         return by_age(m, cond, c);
     default:
-        if (!typed_value(m, c, &cond->values[0], &v))
+        if (!value_in_order(m, c, &cond->values[0], &v))
             return NULL;
         return compare_value(m, EXPR_COMPARE, compare_of(cond->op), c, v);
     }

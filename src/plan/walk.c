@@ -65,7 +65,7 @@ static void find_states(struct making *m)
     struct plan *p = m->plan;
     const struct column *c = p->order[0];
     const struct expr *in = values_of(p->rows, c);
-    if (p->examines || c == p->times[0].column || !in || c->collation)
+    if (p->examines || c == p->times[0].column || !in || c->collation || c->folds)
         return;
     for (size_t i = 0; i < in->n_values; i++)
         if (in->values[i].kind != in->values[0].kind ||

@@ -34,8 +34,9 @@ struct column {
     bool parts;            /* PostgreSQL: by ranges of it, the table is divided into partitions */
     bool any_class;        /* SQLite: a value keeps the class it came with, so that '1' and 1 are two */
     const char *collation; /* NULL: the type has none, or the default */
-    bool folds;            /* … which finds texts equal that are not: in case, accents, marks */
+    bool folds;            /* it finds texts equal that are not: in case, accents, marks */
     bool pads;             /* … or in blanks at their end */
+    bool trims;            /* char(n): blanks at the end are no part of a value */
     bool sorts_apart;      /* MariaDB: it is sorted by other rules than it is compared by (enum, set) */
     bool cut_in_indexes;   /* MariaDB: an index can hold only the beginning of its values */
     bool is_unsigned;      /* TYPE_INTEGER: no value is below 0 */

@@ -25,7 +25,7 @@ DAY = 86400 * SECOND
 UNITS = {"s": SECOND, "ms": 1000, "us": 1}
 NEVER = None            # a keep that never ends
 
-BLANKS, CASE = "blanks", "case"
+BLANKS, CASE, MARKS, ALL = "blanks", "case", "marks", "all"
 
 UNUSABLE = "unusable"   # a time that cannot be read as an instant (NULL is None)
 
@@ -38,7 +38,8 @@ class Column:
     kind: str               # int, real, text, bool, bytes, uuid, timestamptz, timestamp, date
     nullable: bool = True
     order: list = None      # of an enum: its values from the least to the greatest
-    folds: str = None       # BLANKS at the end, or CASE and accents and these: texts the column takes for equal
+    folds: str = None       # texts that the column takes for equal differ in BLANKS at the end; in CASE; in MARKS (accents)
+                            # and case; or in ALL of these
 
 
 @dataclass(eq=False)
@@ -432,7 +433,7 @@ class Conditions:
         if value is None or operand is None:
             return None
         if op == "like":
-            return like(value, operand)
+            return like(value, operand) or keeps and like(letters(value, column.folds), letters(operand, column.folds))
         return {"lt": value < operand, "lte": value <= operand, "gt": value > operand, "gte": value >= operand}[op]
 
     def _is_in(self, value, column, wanted, prefixes, folded):
@@ -458,10 +459,15 @@ class Conditions:
 
 
 def fold(text, how):
-    text = text.rstrip(" ")
-    if how == CASE:
-        text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c)).upper()
-    return text
+    return letters(text.rstrip(" ") if how in (BLANKS, ALL) else text, how)
+
+
+def letters(text, how):
+    """As patterns compare them: of a collation of PostgreSQL that takes accents for nothing a pattern knows case alone,
+    but where such letters stand in both it is the same."""
+    if how in (MARKS, ALL):
+        text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    return text if how in (None, BLANKS) else text.upper()
 
 
 def like(value, pattern):
@@ -657,10 +663,10 @@ class Judge:
         elif "by" in keep:
             column = self.table.column(keep["by"])
             value = row[column.name]
-            span = duration(keep.get("otherwise", "never"))
-            for k, v in keep["values"].items():
-                if value is not None and same(value, k):
-                    span = duration(v)
+            spans = [duration(v) for k, v in keep["values"].items() if self.taken_for(value, k, column)]
+            if not any(value is not None and same(value, k) for k in keep["values"]):
+                spans.append(duration(keep.get("otherwise", "never")))
+            span = NEVER if NEVER in spans else max(spans)
         else:
             column = self.table.column(keep["column"])
             value = row[column.name]
@@ -670,6 +676,13 @@ class Judge:
             if span > self.now:
                 return NEVER        # beyond 1970: a number that means "for ever"
         return NEVER if span is NEVER else (self.now - span, inclusive)
+
+    @staticmethod
+    def taken_for(value, named, column):
+        """Whether the column takes its value for one that is named: then that is how long it is kept at least."""
+        if value is None or same(value, named):
+            return value is not None
+        return bool(column.folds) and fold(value, column.folds) == fold(named, column.folds)
 
     def latest(self, row):
         """The latest of its times; None if all are NULL; UNUSABLE if one cannot be read."""

@@ -37,14 +37,14 @@ orphan: match unknown; orphan: parts of several sources; orphan: source deleted;
 empty source allowed; empty source refused; policies for source and orphans
 kept: has a source; kept: among the newest; kept: waiting below: has a source; kept: waiting below: among the newest
 with on a dependent itself; with on the table itself; with where; with where below; workers; young descendant goes; zone
-found by index; found by key; found by index, workers; found by key, workers
+found by index; found by key; found by index, workers; found by key, workers; text that folds; keep by a text that folds
 """
 ONLY = {"sqlite": "deferred foreign key; key text; strict; without rowid; integer column with other values; text column with other values; key int;"
                   " key not declared NOT NULL; orphan: by holds another type;"
                   " groups or order of several types",
         "postgres": "found by place; found by place, workers; deferred foreign key; key text; enum; domain; infinity; key smallint; key uuid; partitioned; partitioned by time; schema;"
                     " time date; time timestamp; time timestamptz; orphan by uuid; orphan by bool",
-        "mariadb": "enum; text that folds; zero date; far time; key int unsigned; key varbinary; key binary; time date;"
+        "mariadb": "enum; zero date; far time; key int unsigned; key varbinary; key binary; time date;"
                    " time timestamp; time timestamptz; orphan by uuid; orphan by bool; orphan by bytes"}
 
 

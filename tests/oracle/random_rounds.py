@@ -73,7 +73,9 @@ class OnPostgres:
 
     @staticmethod
     def load(db, played):
-        out = ["begin", 'create schema "Other"', "create schema other"]
+        out = ["begin", 'create schema "Other"', "create schema other", "create extension citext",
+               "create collation no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+               "create collation no_marks (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"]
         for r in played:
             out += r.create()
             for made, insert in r.inserts():

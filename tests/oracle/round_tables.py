@@ -1,4 +1,5 @@
 """The tables of a round: names, keys, attributes, and values for them."""
+import random
 import re
 import uuid
 
@@ -6,6 +7,13 @@ import round_mariadb
 import oracle
 from oracle import Column, Table
 from round_words import ODD_COLUMNS, ODD_TABLES, ODD_TEXT, WORDS, literal, sql_name
+
+# Columns that take texts that differ for equal, and how these differ.
+FOLDING = {"sqlite": {"TEXT COLLATE NOCASE": oracle.CASE, "TEXT COLLATE RTRIM": oracle.BLANKS},
+           "postgres": {"public.citext": oracle.CASE, "text COLLATE public.no_case": oracle.CASE,
+                        "varchar(120) COLLATE public.no_marks": oracle.MARKS},
+           "mariadb": {t: oracle.BLANKS if t.endswith("_bin") else oracle.ALL for t in round_mariadb.FOLDING}}
+ALIKE = ["DONE", "done ", "Done  ", "dône", "FAILED", "failed ", "NEW", "D"]     # to some of them
 
 
 class Made:
@@ -188,14 +196,14 @@ class Tables:
         made.attributes = {}
         text, integer, real = {"postgres": ("text", "integer", "numeric"), "sqlite": ("TEXT", "INTEGER", "REAL"),
                                "mariadb": (round_mariadb.TEXT, "integer", "decimal(10, 2)")}[self.engine]
-        note = self.pick(text, *round_mariadb.FOLDING) if self.maria else text
+        note = random.Random(f"note of {self.seed} {len(self.made)}").choice([text, *FOLDING[self.engine]])   # leaves the others alone
 
         def some(values, null=0.15):
             return lambda: None if self.chance(null) else self.rng.choice(values)
 
         words = self.rng.sample(WORDS, 5)
         plans = [("status", "text", text, some(words)), ("n", "int", integer, some(range(6))),
-                 ("note", "text", note, some(WORDS)), ("score", "real", real, some([0.0, 0.5, 1.5, 2.5, -3.0]))]
+                 ("note", "text", note, some(WORDS + (ALIKE if note in FOLDING[self.engine] else []))), ("score", "real", real, some([0.0, 0.5, 1.5, 2.5, -3.0]))]
         if not self.lite:
             plans += [("flag", "bool", "boolean", some([True, False]))]
             if self.chance(0.2):
@@ -206,9 +214,9 @@ class Tables:
                 c = self.add_column(made, base, "text" if kind == "enum" else kind, sql_type)
                 made.attributes[c] = kind
                 made.table.columns[c].order = states if kind == "enum" else None
-                if sql_type in round_mariadb.FOLDING:
+                made.table.columns[c].folds = FOLDING[self.engine].get(sql_type)
+                if made.table.columns[c].folds:
                     self.use("text that folds")
-                    made.table.columns[c].folds = oracle.BLANKS if sql_type.endswith("_bin") else oracle.CASE
                 made.fill[c] = lambda row, c=c, value=value: row.__setitem__(c, value())
 
     def enum(self, states):

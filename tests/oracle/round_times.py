@@ -256,6 +256,9 @@ class Times:
             column = next(c for c, k in root.attributes.items() if k in ("text", "enum", "int"))
             if self.chance(0.3):
                 column = next((c for c, k in root.attributes.items() if k == "int"), column)
+            column = next((c for c in root.attributes if root.table.columns[c].folds), column)
+            if root.table.columns[column].folds:
+                self.use("keep by a text that folds")
             kind = root.attributes[column]
             values = {}
             sample = range(6) if kind == "int" else self.enum_values(root, column)

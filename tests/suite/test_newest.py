@@ -349,12 +349,13 @@ class Refused(Case):
 
 
 class OnSqlite(Case, SqliteTest):
-    def test_groups_are_as_the_collation_says(self):
+    def test_groups_of_a_collation_that_ignores_case(self):
+        """What is not the same text is another group: to be one of a group lets a row go."""
         self.given("create table t (id integer primary key, a text collate nocase, at_ms integer)")
-        self.insert("t", *((i, ("Foo", "foo", "FOO", "bar")[i % 4], i) for i in range(8)))
+        self.insert("t", *((i, ("Foo", "foo", "FOO", "bar")[i % 4], i) for i in range(16)))
         for batch in (1, 1000):
-            self.swept(cap(f", batch: {batch}", per="a"), gone={"t": 4} if batch == 1 else {})
-        self.left("t", 3, 5, 6, 7)
+            self.swept(cap(f", batch: {batch}", per="a"), gone={"t": 8} if batch == 1 else {})
+        self.left("t", *range(8, 16))
 
     def test_values_of_any_class_are_groups(self):
         self.given("create table t (id integer primary key, a, at_ms integer)")
@@ -407,9 +408,9 @@ class OnPostgres(Case, PostgresTest):
     def test_a_collation_that_ignores_case(self):
         self.given("create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);"
                    "create table t (id integer primary key, a text collate ci, at_ms bigint)")
-        self.insert("t", *((i, ("Foo", "foo", "FOO", "bar")[i % 4], i) for i in range(8)))
-        self.swept(cap(", batch: 1", per="a"), gone={"t": 4})
-        self.left("t", 3, 5, 6, 7)
+        self.insert("t", *((i, ("Foo", "foo", "FOO", "bar")[i % 4], i) for i in range(16)))
+        self.swept(cap(", batch: 1", per="a"), gone={"t": 8})
+        self.left("t", *range(8, 16))
 
     def test_partitions(self):
         self.given("create table t (id integer, a text, at_ms bigint, primary key (id, a)) partition by list (a);"

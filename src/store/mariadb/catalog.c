@@ -437,6 +437,7 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .collation = keep(a, mariadb_cell(r, row, COL_COLLATION)),
         .generated = extra && is_generated(extra),
         .sorts_apart = strcmp(name, "enum") == 0 || strcmp(name, "set") == 0,
+        .trims = strcmp(name, "char") == 0,
         .cut_in_indexes = is_cut_in_indexes(name, mariadb_number(r, row, COL_BYTES)),
     };
     if (c->generated)

@@ -587,15 +587,14 @@ static void add_escaped(struct text *to, char c)
     text_add_n(to, &c, 1);
 }
 
-static void add_like(struct stmt *s, const char *alias, const struct column *c, const struct text *pattern)
+static void add_like(struct stmt *s, const char *subject, const struct text *pattern)
 {
-    AUTO(mem_free_p) char *exact = exact_text(alias, c);
-    text_addf(&s->sql, "%s LIKE ", exact);
+    text_addf(&s->sql, "%s LIKE ", subject);
     sql_bind_text(s, self, text_str(pattern), NULL);
     add(s, " ESCAPE '|'");
 }
 
-static void like(struct stmt *s, const char *alias, const struct column *c, const char *pattern)
+static void like_as(struct stmt *s, const char *subject, const char *pattern)
 {
     AUTO(text_release) struct text own = {0};
     for (const char *p = pattern; *p; p++) {
@@ -608,7 +607,32 @@ static void like(struct stmt *s, const char *alias, const struct column *c, cons
         else
             add_escaped(&own, *p == '\\' ? *++p : *p);
     }
-    add_like(s, alias, c, &own);
+    add_like(s, subject, &own);
+}
+
+static void like(struct stmt *s, const char *alias, const struct column *c, const char *pattern)
+{
+    AUTO(mem_free_p) char *exact = exact_text(alias, c);
+    like_as(s, exact, pattern);
+}
+
+static bool is_ascii(const char *s)
+{
+    while (*s && (unsigned char)*s < 0x80)
+        s++;
+    return !*s;
+}
+
+/* In the column's own collation, unless its character set may not have all letters of the pattern. */
+static void like_folded(struct stmt *s, const char *alias, const struct column *c, const char *pattern)
+{
+    AUTO(mem_free_p) char *column = column_text(alias, c);
+    AUTO(text_release) struct text subject = {0};
+    text_addf(
+        &subject,
+        holds_any(c) || is_ascii(pattern) ? "%s" : "CONVERT(%s USING utf8mb4) COLLATE utf8mb4_general_ci",
+        column);
+    like_as(s, text_str(&subject), pattern);
 }
 
 static void prefix(struct stmt *s, const char *alias, const struct column *c, const char *begin)
@@ -617,7 +641,8 @@ static void prefix(struct stmt *s, const char *alias, const struct column *c, co
     for (const char *p = begin; *p; p++)
         add_escaped(&own, *p);
     text_add(&own, "%");
-    add_like(s, alias, c, &own);
+    AUTO(mem_free_p) char *exact = exact_text(alias, c);
+    add_like(s, exact, &own);
 }
 
 /* --- the rest ---------------------------------------------------------------------------------------------
@@ -819,6 +844,7 @@ const struct dialect dialect_mariadb = {
     .latest = latest,
     .like = like,
     .prefix = prefix,
+    .like_folded = like_folded,
     .lock = lock,
     .is_text_of_set = is_text_of_set,
     .is_null = " <=> NULL", /* IS NULL is true of 0000-00-00, where the column is NOT NULL */

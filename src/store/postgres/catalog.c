@@ -92,7 +92,9 @@ static const char columns_sql[] =
     "            WHEN 'varchar' THEN GREATEST(a.atttypmod, below.modifier, 4) - 4"
     "            WHEN 'bpchar' THEN GREATEST(a.atttypmod, below.modifier, 4) - 4 ELSE 0 END,"
     "       EXISTS (SELECT FROM pg_catalog.pg_partitioned_table p"
-    "           WHERE p.partrelid = a.attrelid AND p.partstrat = 'r' AND a.attnum = ANY (p.partattrs)) "
+    "           WHERE p.partrelid = a.attrelid AND p.partstrat = 'r' AND a.attnum = ANY (p.partattrs)),"
+    "       kind.typname = 'citext' OR NOT COALESCE(c.collisdeterministic, true),"
+    "       t.typname = 'bpchar' "
     "FROM pg_catalog.pg_attribute a "
     "JOIN below ON below.declared = a.atttypid AND below.kind <> 'd' "
     "JOIN pg_catalog.pg_type t ON t.oid = below.oid "
@@ -143,6 +145,8 @@ static void push_column(struct arena *a, struct table *t, const struct rows *r, 
         .generated_as = keep(a, cell(r, row, 10)),
         .longest = strtoll(cell(r, row, 11), NULL, 10),
         .parts = is_true(cell(r, row, 12)),
+        .folds = is_true(cell(r, row, 13)),
+        .trims = is_true(cell(r, row, 14)),
     };
 }
 

@@ -461,6 +461,19 @@ static void postgres_like(struct stmt *s, const char *alias, const struct column
         add_like(s, alias, c, pattern);
 }
 
+/* What a collation that is not deterministic takes for equal beside case is not to be had for a pattern. */
+static void postgres_like_folded(struct stmt *s, const char *alias, const struct column *c,
+                                 const char *pattern)
+{
+    if (ends_in_escape(pattern)) {
+        add(s, "false");
+        return;
+    }
+    sql_column(s, &dialect_postgres, alias, c);
+    add(s, "::" TEXT " COLLATE pg_catalog.\"default\"" OP("~~*")); /* ILIKE */
+    bind_text(s, pattern, "text");
+}
+
 static void postgres_prefix(struct stmt *s, const char *alias, const struct column *c, const char *prefix)
 {
     AUTO(text_release) struct text pattern = {0};
@@ -667,6 +680,29 @@ static void postgres_is_text_of_set(struct stmt *s, const char *alias, const str
     add(s, ")");
 }
 
+static void postgres_bytes(struct stmt *s, const char *alias, const struct column *c)
+{
+    sql_column(s, &dialect_postgres, alias, c);
+    add(s, "::" TEXT BYTEWISE);
+}
+
+/* What is no text itself, an array of such, is written as its type writes it. */
+static void postgres_exactly(struct stmt *s, const char *alias, const struct column *c,
+                             const struct value *values, size_t n)
+{
+    if (!c->folds)
+        return;
+    add(s, " AND ");
+    postgres_bytes(s, alias, c);
+    add(s, n > 1 ? OP("=") "ANY(ARRAY[" : OP("="));
+    for (size_t i = 0; i < n; i++) {
+        add(s, i ? ", " : "");
+        sql_bind(s, &dialect_postgres, values[i], c->type == TYPE_TEXT ? "text" : c->sql_type);
+        add(s, c->type == TYPE_TEXT ? "" : "::" TEXT);
+    }
+    add(s, n > 1 ? "])" : "");
+}
+
 static void postgres_of_row(struct stmt *s, int set, size_t column)
 {
     (void)set;
@@ -763,6 +799,9 @@ const struct dialect dialect_postgres = {
     .latest = postgres_latest,
     .like = postgres_like,
     .prefix = postgres_prefix,
+    .like_folded = postgres_like_folded,
+    .bytes = postgres_bytes,
+    .exactly = postgres_exactly,
     .lock = postgres_lock,
     .is_text_of_set = postgres_is_text_of_set,
     .of_row = postgres_of_row,

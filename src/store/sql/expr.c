@@ -95,14 +95,48 @@ static void compare_values(struct writer *w, const char *alias, const struct exp
  * a row goes only where they are the same, and stays also where they are merely equal. */
 static void value_list(struct writer *w, const char *alias, const struct expr *x, bool in)
 {
-    bool exact = w->d->exactly && in != w->keeps;
-    if (!exact) {
+    bool exact = x->equality == EQUALITY_SAFE ? in != w->keeps : x->equality == EQUALITY_EXACT;
+    if (!exact || !sql_folds(x->column)) {
         compare_values(w, alias, x, in);
         return;
     }
     sql_add(w->s, in ? "(" : "NOT (");
     compare_values(w, alias, x, true);
     w->d->exactly(w->s, alias, x->column, x->values, x->n_values);
+    sql_add(w->s, ")");
+}
+
+/* As it is written; where that keeps a row, also in another case, if that does not count for the column. */
+static void pattern(struct writer *w, const char *alias, const struct expr *x)
+{
+    const char *text = x->values[0].text;
+    bool loosely = w->keeps && x->equality != EQUALITY_EXACT && x->column->folds;
+    sql_add(w->s, loosely ? "(" : "");
+    if (x->kind == EXPR_LIKE)
+        w->d->like(w->s, alias, x->column, text);
+    else
+        w->d->prefix(w->s, alias, x->column, text);
+    if (!loosely)
+        return;
+    AUTO(text_release) struct text like = {0};
+    for (const char *p = text; *p; p++)
+        text_addf(&like, "%s%c", x->kind == EXPR_PREFIX && strchr("\\%_", *p) ? "\\" : "", *p);
+    text_add(&like, x->kind == EXPR_PREFIX ? "%" : "");
+    sql_add(w->s, " OR ");
+    w->d->like_folded(w->s, alias, x->column, text_str(&like));
+    sql_add(w->s, ")");
+}
+
+/* Before and after. Of numbers and texts in one column one kind comes before the other; that lets no row go. */
+static void in_order(struct writer *w, const char *alias, const struct expr *x)
+{
+    bool of_kind = w->d->is_of_kind && !w->keeps;
+    sql_add(w->s, of_kind ? "(" : "");
+    sql_compared(w->s, w->d, alias, x->column, x->cmp);
+    sql_bind(w->s, w->d, x->values[0], x->column->sql_type);
+    if (!of_kind)
+        return;
+    w->d->is_of_kind(w->s, alias, x->column, &x->values[0]);
     sql_add(w->s, ")");
 }
 
@@ -366,7 +400,7 @@ static void partition(struct writer *w, const char *row, const struct ranking *r
     sql_add(w->s, "(PARTITION BY ");
     sql_columns(w->s, w->d, row, r->per, r->n_per);
     for (size_t i = 0; i < r->n_per; i++) {
-        if (!sql_folds(w->d, r->per[i]))
+        if (!sql_folds(r->per[i]))
             continue;
         sql_add(w->s, ", ");
         w->d->bytes(w->s, row, r->per[i]);
@@ -514,22 +548,18 @@ void sql_expression(struct writer *w, const char *alias, const struct expr *x)
         sql_add(s, x->kind == EXPR_IS_NULL ? sql_is_null(d) : " IS NOT NULL");
         break;
     case EXPR_COMPARE:
-        if (x->cmp == CMP_EQ || x->cmp == CMP_NE) {
+        if (x->cmp == CMP_EQ || x->cmp == CMP_NE)
             value_list(w, alias, x, x->cmp == CMP_EQ);
-            break;
-        }
-        sql_compared(s, d, alias, x->column, x->cmp);
-        sql_bind(s, d, x->values[0], x->column->sql_type);
+        else
+            in_order(w, alias, x);
         break;
     case EXPR_IN:
     case EXPR_NOT_IN:
         value_list(w, alias, x, x->kind == EXPR_IN);
         break;
     case EXPR_LIKE:
-        d->like(s, alias, x->column, x->values[0].text);
-        break;
     case EXPR_PREFIX:
-        d->prefix(s, alias, x->column, x->values[0].text);
+        pattern(w, alias, x);
         break;
     case EXPR_TIME:
         d->time_compare(s, alias, &x->time, x->cmp, x->at);

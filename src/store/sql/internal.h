@@ -23,7 +23,7 @@ const char *sql_alias(struct writer *w, char buf[ALIAS_SIZE]);
 /* Text; "alias.a, alias.b"; " FROM t AS alias". */
 void sql_add(struct stmt *s, const char *text);
 /* Whether the column may take texts that differ for equal; then d->bytes tells them apart. */
-bool sql_folds(const struct dialect *d, const struct column *c);
+bool sql_folds(const struct column *c);
 void sql_columns(struct stmt *s, const struct dialect *d, const char *alias, const struct column *const *list,
                  size_t n);
 void sql_from_table(struct stmt *s, const struct dialect *d, const struct table *t, const char *alias);

@@ -71,10 +71,10 @@ static void of_same_group(struct writer *w, const char *alias, const struct rank
         const struct column *c = r->per[i];
         text_add(&w->s->sql, " AND (");
         sql_join(w, &(struct join){&c, &c, 1}, alias, THIS);
-        if (sql_folds(w->d, c)) {
+        if (sql_folds(c)) {
             text_add(&w->s->sql, " AND ");
             w->d->bytes(w->s, alias, c);
-            text_add(&w->s->sql, " = ");
+            sql_sign(w->s, w->d, "=");
             w->d->bytes(w->s, THIS, c);
         }
         text_add(&w->s->sql, " OR (");

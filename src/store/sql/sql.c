@@ -193,9 +193,9 @@ void sql_add(struct stmt *s, const char *text)
     text_add(&s->sql, text);
 }
 
-bool sql_folds(const struct dialect *d, const struct column *c)
+bool sql_folds(const struct column *c)
 {
-    return d->tells_apart && !d->tells_apart(c);
+    return c->folds || c->pads;
 }
 
 void sql_columns(struct stmt *s, const struct dialect *d, const char *alias, const struct column *const *list,

@@ -71,6 +71,11 @@ struct dialect {
      * text. */
     void (*like)(struct stmt *s, const char *alias, const struct column *c, const char *pattern);
     void (*prefix)(struct stmt *s, const char *alias, const struct column *c, const char *prefix);
+    /* column LIKE pattern where case does not count, of a column that folds. */
+    void (*like_folded)(struct stmt *s, const char *alias, const struct column *c, const char *pattern);
+    /* Follows "column < value" where truth lets a row go: " AND …" so that the row's value is of its kind, a
+     * number or a text; NULL passes. NULL: a column has one kind. */
+    void (*is_of_kind)(struct stmt *s, const char *alias, const struct column *c, const struct value *v);
     /* "the column is one of the texts in key set `set`", byte by byte, however the column compares. The texts
      * fit its type. indexed: an index begins with the column. */
     void (*is_text_of_set)(struct stmt *s, const char *alias, const struct column *c, int set, bool indexed);
@@ -113,11 +118,10 @@ struct dialect {
                   const struct column *of_b, bool exact);
     /* Texts that differ are never equal to the column. NULL: its collation says it. */
     bool (*tells_apart)(const struct column *c);
-    /* Such a column by its bytes, of one that may take texts that differ for equal. Beside tells_apart. */
+    /* A column that may take texts that differ for equal, by its bytes. */
     void (*bytes)(struct stmt *s, const char *alias, const struct column *c);
     /* Follows "column = value" or "column IN (…)" where truth lets a row go: " AND …" so that the column is
-     * one of them byte for byte, however it compares. Writes nothing where it cannot fold. NULL: no column
-     * does. */
+     * one of them byte for byte, however it compares. Writes nothing where it cannot fold. */
     void (*exactly)(struct stmt *s, const char *alias, const struct column *c, const struct value *values,
                     size_t n);
     /* Follows a table whose rows a statement locks or changes: the index by which it must find them, so that

@@ -82,6 +82,13 @@ static bool keeps_any_class(const struct column *c, bool strict)
     return !*c->sql_type || c->type == TYPE_BLOB;
 }
 
+/* Of those that an application brought along nobody knows what they do. */
+static void note_collation(struct column *c)
+{
+    c->folds = c->collation && strcasecmp(c->collation, "RTRIM") != 0;
+    c->pads = c->collation && strcasecmp(c->collation, "NOCASE") != 0;
+}
+
 static int read_columns(struct reading *r, struct err *e)
 {
     AUTO(rows_release) struct rows rows = {0};
@@ -101,6 +108,7 @@ static int read_columns(struct reading *r, struct err *e)
         c->generated = v[COL_GENERATED].integer != 0;
         const char *collation = sqlite_collation(r->s, r->t->name, c->name);
         c->collation = collation ? arena_strdup(f->arena, collation) : NULL;
+        note_collation(c);
         r->key_place[i] = v[COL_KEY_PLACE].integer;
     }
     return 0;

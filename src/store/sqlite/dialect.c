@@ -6,6 +6,7 @@
 #include "store/sqlite/store.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -324,6 +325,55 @@ static void prefix(struct stmt *s, const char *alias, const struct column *c, co
     write_glob(s, alias, c, &glob);
 }
 
+/* The engine's own LIKE folds what NOCASE does. */
+static void like_folded(struct stmt *s, const char *alias, const struct column *c, const char *pattern)
+{
+    sql_column(s, self, alias, c);
+    text_add(&s->sql, " LIKE ");
+    sql_bind_text(s, self, pattern, NULL);
+    text_add(&s->sql, " ESCAPE '\\'");
+}
+
+static void bytes(struct stmt *s, const char *alias, const struct column *c)
+{
+    sql_column(s, self, alias, c);
+    text_add(&s->sql, " COLLATE BINARY");
+}
+
+static void exactly(struct stmt *s, const char *alias, const struct column *c, const struct value *values,
+                    size_t n)
+{
+    if (!c->collation)
+        return;
+    text_add(&s->sql, " AND ");
+    bytes(s, alias, c);
+    text_add(&s->sql, n > 1 ? " IN (" : " = ");
+    for (size_t i = 0; i < n; i++) {
+        text_add(&s->sql, i ? ", " : "");
+        sql_bind(s, self, values[i], NULL);
+    }
+    text_add(&s->sql, n > 1 ? ")" : "");
+}
+
+/* Whether the column would turn the text into a number before it compares. */
+static bool is_taken_for_number(const struct column *c, const struct value *v)
+{
+    char *end = NULL;
+    if (v->kind != VALUE_TEXT)
+        return true;
+    if (c->type == TYPE_TEXT || c->any_class)
+        return false;
+    strtod(v->text, &end);
+    return end != v->text && !*end;
+}
+
+static void is_of_kind(struct stmt *s, const char *alias, const struct column *c, const struct value *v)
+{
+    text_add(&s->sql, " AND typeof(");
+    sql_column(s, self, alias, c);
+    text_addf(&s->sql, ") NOT IN ('blob', %s)", is_taken_for_number(c, v) ? "'text'" : "'integer', 'real'");
+}
+
 /* The set has the column's affinity, and so converts as the column does. */
 static void is_text_of_set(struct stmt *s, const char *alias, const struct column *c, int set, bool indexed)
 {
@@ -384,6 +434,10 @@ const struct dialect dialect_sqlite = {
     .latest = latest,
     .like = like,
     .prefix = prefix,
+    .like_folded = like_folded,
+    .bytes = bytes,
+    .exactly = exactly,
+    .is_of_kind = is_of_kind,
     .lock = lock,
     .is_text_of_set = is_text_of_set,
     .is_text_of_row = is_text_of_row,
