@@ -117,7 +117,7 @@ def readme_transcript(text):
 
 def metrics_table():
     """From src/watch/meter.c, which is also what /metrics says."""
-    text = joined((ROOT / "src" / "meter.c").read_text())
+    text = joined((ROOT / "src" / "watch" / "meter.c").read_text())
     rows = re.findall(r'\[METRIC_\w+\] = \{"(\w+)",\s*(COUNTER|GAUGE|HISTOGRAM),\s*\{([^}]*)\},[^"]*"([^"]*)"\}', text)
     return table(("metric", "type", "labels", "meaning"),
                  [(f"`{name}`", kind.lower(), ", ".join(f"`{x}`" for x in re.findall(r'"(\w+)"', labels)), help)
@@ -125,7 +125,7 @@ def metrics_table():
 
 
 def events_table():
-    text = joined((ROOT / "src" / "event.c").read_text())
+    text = joined((ROOT / "src" / "watch" / "event.c").read_text())
     rows = re.findall(r'\[EVENT_\w+\] =\s*\{"([\w.]+)",\s*LEVEL_(\w+),\s*(true|false),\s*(?:true|false),\s*"([^"]*)"\}', text)
     return table(("event", "level", "said when"),
                  [("`" + ("" if "." in word else "<scheduler>." if of == "true" else "lapse.") + f"{word}`", level.lower(), help)
@@ -206,7 +206,7 @@ class Documents(unittest.TestCase):
     def test_the_tables_are_the_program_s(self):
         for name, make in TABLES.items():
             self.assertEqual(place(RUNNING.read_text(), name)[0], make(), f"the {name} of docs/running.md (make docs)")
-        header = (ROOT / "src" / "meter.h").read_text(), (ROOT / "src" / "event.h").read_text()
+        header = (ROOT / "src" / "watch" / "meter.h").read_text(), (ROOT / "src" / "watch" / "event.h").read_text()
         self.assertEqual(metrics_table().count("\n") - 2, len(re.findall(r"^    METRIC_\w+,", header[0], re.M)))
         self.assertEqual(events_table().count("\n") - 2, len(re.findall(r"^    EVENT_\w+,", header[1], re.M)))
 

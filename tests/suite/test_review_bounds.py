@@ -25,10 +25,11 @@ class HiddenOperators(Case, PostgresTest):
     BOUNDS = {
         "orphan: {of: doc(k), by: k}, keep: now": {3},
         "expires: at_ms, hold: {s: held}": {2, 3},
-        "expires: at_ms, rows: {s: held}": {1},
+        "expires: at_ms, rows: {s: Held}": {1},
+        "expires: at_ms, where: {any: [{s: HELD}, {s: GO}]}": set(),
         "expires: at_ms, where: {s: {not: held}}": {2, 3},
         "expires: at_ms, after: ['w(k) -> (s)']": {2, 3},
-        "cap: {rows: 1, per: [k], newest: [id]}": {1},
+        "cap: {rows: 1, per: [k], newest: [id]}": set(),
         "cap: {rows: 2, newest: [k, id]}": {1},
     }
 
@@ -36,7 +37,7 @@ class HiddenOperators(Case, PostgresTest):
         for bound, gone in self.BOUNDS.items():
             with self.subTest(bound=bound):
                 self.given("delete from t; insert into t values (1, 'abc', 'Held', 0), (2, 'ABC', 'go', 0), (3, 'zz', 'go', 0)")
-                self.swept(policy(bound), gone={"t": len(gone)})
+                self.swept(policy(bound), gone={"t": len(gone)} if gone else {})
                 self.left("t", *({1, 2, 3} - gone))
 
     def test_outside_the_search_path(self):
