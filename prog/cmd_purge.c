@@ -16,6 +16,15 @@ static const struct action {
 };
 enum { ACTIONS = sizeof(actions) / sizeof(actions[0]) };
 
+/* The database is not there: said once each time. */
+static void say_wait(void *waited, const struct lapse_progress *now)
+{
+    int64_t *before = waited;
+    if (!*before || now->waiting_us < *before)
+        fprintf(stderr, "%s  waits: the database is not there: %s\n", now->policy, now->pace_text);
+    *before = now->waiting_us;
+}
+
 static int unknown(const char *word)
 {
     const char *names[ACTIONS];
@@ -48,5 +57,8 @@ int cmd_purge(const struct call *call)
     }
     struct call without = *call; /* report_on would take the words for policies */
     without.n_names = 0;
-    return report_on(&without, action->work, (struct lapse_options){.key = call->names + 1, .n_key = n});
+    int64_t waited = 0;
+    return report_on(
+        &without, action->work,
+        (struct lapse_options){.key = call->names + 1, .n_key = n, .progress = say_wait, .context = &waited});
 }

@@ -258,18 +258,24 @@ static void finish(struct progress *p, const struct lapse_progress *now)
     *p = (struct progress){.terminal = p->terminal, .rate = -1, .stopping = stopping};
 }
 
-/* Where no bar shows it, a wait that does not end is said: after a minute, then each ten. */
+/* Where no bar shows it, a wait that does not end is said: after a minute, then each ten; that the database
+ * is not there, at once. */
 static void say_wait(struct progress *p, const struct lapse_progress *now)
 {
     char a[32];
     struct line name = {.len = 0};
-    int64_t again = p->said_wait_us ? p->said_wait_us + 600 * INT64_C(1000000) : 60 * INT64_C(1000000);
+    bool away = now->pace && strcmp(now->pace, "away") == 0;
     if (now->waiting_us < p->said_wait_us)
         p->said_wait_us = 0;
-    if (now->waiting_us < again)
+    int64_t first = (away ? 1 : 60) * INT64_C(1000000), more = 600 * INT64_C(1000000);
+    if (now->waiting_us < (p->said_wait_us ? p->said_wait_us + more : first))
         return;
     p->said_wait_us = now->waiting_us;
     add_name(&name, now->policy, LINE_SIZE);
+    if (away) {
+        fprintf(stderr, "%s  waits: %s\n", name.text, now->pace_text);
+        return;
+    }
     fprintf(stderr, "%s  has waited for %s and deletes nothing meanwhile: %s\n", name.text,
             duration(now->waiting_us, a), now->pace_text);
 }

@@ -206,6 +206,14 @@ static bool ask_stop(void *context)
     return w->options->stop && w->options->stop(w->options->context);
 }
 
+/* How a server that is lost in mid-course is waited for, by whoever works for this policy. */
+static void be_patient(struct work *w, const struct policy *p)
+{
+    if (!w->store->patience.stop)
+        w->store->patience = (struct patience){.stop = ask_stop, .context = w};
+    w->store->patience.away_us = p->away_us;
+}
+
 bool work_reads_again(struct work *w, int *tries, struct err *e)
 {
     enum { TRIES = 5 };
@@ -383,8 +391,9 @@ struct plan *work_plan(struct work *w, const struct policy *p, struct report_pol
         return NULL;
     }
     int tries = 0, r = make_plan(w, p, &found, &plan, ret_facts, &e);
-    while (r < 0 && (work_reads_again(w, &tries, &e) ||
-                     (e.kind == ERR_LOST && !tries++ && w->store->ops->reconnect(w->store, &e) == 0))) {
+    while (r < 0 &&
+           (work_reads_again(w, &tries, &e) ||
+            (e.kind == ERR_LOST && !tries++ && retry_reconnect(w->store, &w->store->patience, &e)))) {
         facts_free(*ret_facts);
         *ret_facts = NULL;
         found = (struct findings){.arena = scratch};
@@ -478,6 +487,7 @@ static void copy_outcome(struct work *w, struct report_policy *rp, const struct 
     work_partition_outcomes(w, rp, o);
     rp->left = o->left;
     rp->unknown = o->unknown;
+    rp->unknown_gone = o->unknown_gone;
     rp->batches = o->batches;
     rp->retries = o->retries;
     rp->duration_us = o->duration_us;
@@ -509,7 +519,7 @@ void work_sweep(struct work *w, struct report_policy *rp, const struct plan *pla
                             rp->policy->name, (long long)out.alone, (long long)rp->policy->workers,
                             out.alone_why));
     struct err trouble = out.err;
-    if (out.kind == OUTCOME_DONE && (out.n_skipped || out.unknown))
+    if (out.kind == OUTCOME_DONE && (out.n_skipped || out.unknown > out.unknown_gone))
         err_set(&trouble, ERR_REFUSED, "%s", "");
     if (trouble.kind == ERR_NONE)
         return;
@@ -522,6 +532,7 @@ void work_sweep(struct work *w, struct report_policy *rp, const struct plan *pla
 static void sweep_policy(struct work *w, struct report_policy *rp)
 {
     AUTO(facts_free_p) struct facts *facts = NULL;
+    be_patient(w, rp->policy);
     AUTO(plan_free_p) struct plan *plan = work_plan(w, rp->policy, rp, &facts);
     w->number++;
     w->due = -1;

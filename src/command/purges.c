@@ -340,6 +340,7 @@ struct doing {
     struct report_row *rows;
     size_t n;
     const char *reason; /* of the last */
+    const char *space;  /* at work */
 };
 
 static bool ask_stop(void *context)
@@ -362,6 +363,16 @@ static void on_executed(void *context, const struct purge_done *d)
     memcpy(row.facts, facts, sizeof(facts));
     doing->rows = arena_push(a, doing->rows, doing->n, sizeof(*doing->rows));
     doing->rows[doing->n++] = row;
+}
+
+static void on_wait(void *context, const struct err *why, int64_t waited_us)
+{
+    const struct lapse_options *o = ((struct doing *)context)->work->options;
+    if (o->progress)
+        o->progress(o->context, &(struct lapse_progress){.policy = ((struct doing *)context)->space,
+                                                         .pace = "away",
+                                                         .pace_text = why->text,
+                                                         .waiting_us = waited_us + 1});
 }
 
 /* The words at the end: a line per purge would be copied again and again. */
@@ -455,8 +466,9 @@ static int due_space(struct doing *d, const struct purge_space *space, struct pu
                      struct err *e)
 {
     struct work *w = d->work;
-    const struct purging_options o = {ask_stop, on_executed, d};
+    const struct purging_options o = {ask_stop, on_executed, d, on_wait};
     AUTO(mem_free_p) char *after = NULL;
+    d->space = space->name;
     do {
         struct purging_outcome before = ret->out;
         if (purger_space_turn(w->store, w->contract, space, w->now, &after, &o, w->report->arena, ret, e) < 0)

@@ -308,6 +308,8 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     struct work *w = &t->work;
     struct facts *facts = NULL;
     end_look(t);
+    w->store->patience =
+        (struct patience){.stop = asked_to_stop, .context = t, .away_us = k->policy->away_us};
     AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
     t->at = rp;
     if (plan)
@@ -504,6 +506,8 @@ struct report *hand_tick(struct hand *h, const struct tick_options *o)
         work_fail(&t.work, &e);
         r->kind = REPORT_ERROR;
     }
+    if (h->store)
+        h->store->patience = (struct patience){0}; /* which was of this tick */
     h->calm = r->exit == LAPSE_DONE;
     h->failed = r->exit == LAPSE_FAILED || r->exit == LAPSE_FINDINGS;
     brakes_release(&t.work.brakes);

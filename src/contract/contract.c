@@ -829,6 +829,10 @@ static const struct key_doc keys[] = {
     {"policy.timeouts", "statement", "duration", "30s",
      "How long one statement may take.",
      .read = read_time_us, FIELD(policy, statement_timeout_us)},
+    {"policy.timeouts", "away", "duration", "60s",
+     "How long to wait for a database that was there and is not any more, while another server takes over. Then the "
+     "sweep ends with exit 5.",
+     .read = read_time_us, FIELD(policy, away_us)},
 
     {"condition", "eq", "value or list", "",
      "The column is this value, or one of these; null is SQL NULL. A text that lets a row go must be the very same; "
@@ -887,6 +891,9 @@ static const struct key_doc keys[] = {
     {"purge.timeouts", "statement", "duration", "30s",
      "How long one statement may take. An instance whose data takes longer cannot be purged.",
      .read = read_time_us, FIELD(purge_space, statement_timeout_us)},
+    {"purge.timeouts", "away", "duration", "60s",
+     "How long to wait for a database that was there and is not any more, while another server takes over.",
+     .read = read_time_us, FIELD(purge_space, away_us)},
 
     {"purge.erases", "ref", "reference", "",
      "The rows to delete, as table(column).",

@@ -37,7 +37,7 @@ struct purge_space {
     size_t n_only;
     struct erase *erases;
     size_t n_erases;
-    int64_t statement_timeout_us;
+    int64_t statement_timeout_us, away_us;
     bool notify; /* who schedules may say so at once */
     struct place at;
 };

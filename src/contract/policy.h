@@ -182,6 +182,7 @@ struct policy {
 
     int64_t batch; /* rows, or BATCH_ALL */
     int64_t lock_timeout_us, statement_timeout_us;
+    int64_t away_us; /* a server that is being replaced is waited for */
     struct limits *limits;
     struct pace *pace;
     int64_t workers;

@@ -69,7 +69,7 @@ static bool same_policy(const struct policy *a, const struct policy *b)
     return strcmp(policy_hash(a, hash_a), policy_hash(b, hash_b)) == 0 && a->enabled == b->enabled &&
            same_text(a->label, b->label) && same_text(a->scheduler, b->scheduler) && a->batch == b->batch &&
            a->lock_timeout_us == b->lock_timeout_us && a->statement_timeout_us == b->statement_timeout_us &&
-           same_pace(a->pace, b->pace) && a->workers == b->workers &&
+           a->away_us == b->away_us && same_pace(a->pace, b->pace) && a->workers == b->workers &&
            a->partitions.drop == b->partitions.drop;
 }
 

@@ -478,7 +478,7 @@ int lapse_daemon_ready(struct lapse_daemon *d, char **ret_why)
     else if (d->running && !d->prepare.may_begin)
         text_add(&why, "no scheduler has begun: the database has not answered yet\n");
     for (size_t i = 0; i < d->n_workers; i++) {
-        if (d->workers[i]->last.lost)
+        if (d->workers[i]->last.lost || d->workers[i]->away)
             text_addf(&why, "scheduler '%s' could not reach the database\n", d->workers[i]->name);
         late_reason(d->workers[i], now, &why);
     }

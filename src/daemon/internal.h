@@ -70,7 +70,8 @@ struct worker {
     struct terms *held; /* what hand works under */
     struct troubles *troubles;
     char *said_lease, *said_brake, *said_remarks; /* who holds the lease, what is paused …, as last said */
-    const struct policy *paced;                   /* of which said_pace is, in this tick */
+    bool away;                  /* it waits for a database that is not there. Behind the lock */
+    const struct policy *paced; /* of which said_pace is, in this tick */
     struct outcome_pace said_pace;
     struct hand *hand; /* comes and goes under the lock, for worker_interrupt */
 };

@@ -7,8 +7,11 @@
 static const int64_t NOTABLE_US = 10 * US_PER_S, TOO_LONG_US = 60 * US_PER_S, AGAIN_US = 600 * US_PER_S;
 
 /* How loud a wait of this length is to be said; LEVEL_DEBUG: it need not be. */
-static enum event_level loudness(int64_t waiting_us)
+static enum event_level loudness(const struct outcome_pace *p)
 {
+    int64_t waiting_us = p->waiting_us;
+    if (waiting_us && p->reason == PACE_AWAY)
+        return LEVEL_WARN;
     return waiting_us >= TOO_LONG_US ? LEVEL_WARN : waiting_us >= NOTABLE_US ? LEVEL_INFO : LEVEL_DEBUG;
 }
 
@@ -16,7 +19,7 @@ static enum event_level loudness(int64_t waiting_us)
 static bool is_news(const struct worker *w, const struct outcome_pace *p)
 {
     const struct outcome_pace *said = &w->said_pace;
-    enum event_level now = loudness(p->waiting_us), before = loudness(said->waiting_us);
+    enum event_level now = loudness(p), before = loudness(said);
     if (p->reason != said->reason || p->waiting_us < said->waiting_us)
         return p->reason != said->reason || now != LEVEL_DEBUG;
     return now > before || (now == LEVEL_WARN && p->waiting_us - said->waiting_us >= AGAIN_US);
@@ -25,8 +28,10 @@ static bool is_news(const struct worker *w, const struct outcome_pace *p)
 static void say(struct worker *w, const struct policy *of, const struct outcome_pace *p)
 {
     struct event *ev = event_new(EVENT_PACED, w->name, when_now());
-    event_level(ev, loudness(p->waiting_us));
-    if (p->waiting_us >= NOTABLE_US)
+    event_level(ev, loudness(p));
+    if (p->reason == PACE_AWAY)
+        event_message(ev, "'%s' waits: %s", of->name, p->words);
+    else if (p->waiting_us >= NOTABLE_US)
         event_message(ev, "'%s' has waited for %lld s and deletes nothing meanwhile: %s", of->name,
                       (long long)(p->waiting_us / US_PER_S), p->words);
     else if (p->reason)
@@ -59,6 +64,7 @@ static void note(struct worker *w, const struct policy *of, const struct outcome
     struct policy_state *s = policy_state(w->daemon, of->name);
     if (s)
         s->pace = *p;
+    w->away = p->reason == PACE_AWAY;
     pthread_mutex_unlock(&w->daemon->lock);
 }
 
@@ -81,4 +87,7 @@ void tell_pace(struct worker *w, const struct policy *of, const struct outcome_p
 void tell_pace_begins(struct worker *w)
 {
     w->paced = NULL;
+    pthread_mutex_lock(&w->daemon->lock);
+    w->away = false;
+    pthread_mutex_unlock(&w->daemon->lock);
 }

@@ -25,7 +25,8 @@ struct purges_work {
         size_t n;
     } * reasons; /* per space: those that were counted apart so far */
     int64_t counted_us;
-    bool many; /* than are counted */
+    bool many;         /* than are counted */
+    int64_t waited_us; /* for a database that is not there; 0: it is */
 };
 
 static bool should_stop(void *context)
@@ -164,11 +165,21 @@ static void count_pending(struct purges_work *w)
     }
 }
 
+/* Said once: the turn says what became of it. */
+static void on_wait(void *context, const struct err *why, int64_t waited_us)
+{
+    struct purges_work *w = context;
+    if (waited_us < w->waited_us || !w->waited_us)
+        daemon_remark(w->daemon, LEVEL_WARN, "purges wait: the database is not there: %s", why->text);
+    w->waited_us = waited_us + 1;
+}
+
 static int64_t turn(void *work, bool *ret_lost)
 {
     struct purges_work *w = work;
     AUTO(purger_turn_release) struct purger_turn t = {0};
-    const struct purging_options o = {should_stop, on_executed, w};
+    w->waited_us = 0;
+    const struct purging_options o = {should_stop, on_executed, w, on_wait};
     *ret_lost = false; /* what is wrong is said here */
     if (!w->contract->n_purges)
         return INT64_MAX;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/retry.h"
+
 enum { PARTS = 3 }; /* renewed when one of so many is over */
 
 void lease_init(struct lease *l, struct store *s, const char *scheduler, int64_t us)
@@ -45,7 +47,7 @@ static int ask_for_it(struct lease *l, struct err *e)
 {
     l->store->idle_most_us = l->us; /* asking is a transaction, too */
     int r = ask_once(l, e);
-    if (r < 0 && lost_connection(e) && l->store->ops->reconnect(l->store, e) == 0)
+    if (r < 0 && lost_connection(e) && retry_reconnect(l->store, &l->store->patience, e))
         r = ask_once(l, e); /* what may be ours already is ours to take */
     set_held(l, r == 0 && strcmp(l->row.owner, l->owner) == 0);
     if (r < 0 || l->held)
@@ -81,7 +83,7 @@ int lease_keep(struct lease *l, struct err *e)
     if (l->held && when_monotonic_us() - l->renewed_us < l->us / PARTS)
         return 0;
     int r = lease_fence(l, e);
-    if (r < 0 && lost_connection(e) && l->store->ops->reconnect(l->store, e) == 0)
+    if (r < 0 && lost_connection(e) && retry_reconnect(l->store, &l->store->patience, e))
         r = lease_fence(l, e);
     return r;
 }
@@ -111,7 +113,7 @@ int lease_drop(struct lease *l, struct err *e)
         return 0;
     set_held(l, false);
     int r = drop_once(l, e);
-    if (r < 0 && lost_connection(e) && l->store->ops->reconnect(l->store, e) == 0)
+    if (r < 0 && lost_connection(e) && retry_reconnect(l->store, &l->store->patience, e))
         r = drop_once(l, e);
     return r;
 }

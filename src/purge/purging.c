@@ -468,7 +468,7 @@ void purging_run(struct store *s, const struct purge_plan *p, const struct purge
                  const struct purging_options *o, struct purging_outcome *ret)
 {
     struct run r = {.store = s, .plan = p, .options = o, .out = ret, .now = now, .most = BATCH};
-    r.patience = (struct patience){o->stop, o->context};
+    r.patience = (struct patience){o->stop, o->context, p->space->away_us, o->waits};
     *ret = (struct purging_outcome){.err = ERR_INIT};
     for (size_t i = 0; i < groups->n && !stopped(&r); i++) {
         instant until;

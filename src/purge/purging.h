@@ -19,6 +19,8 @@ struct purging_options {
     /* After the commit, for every purge. May be NULL. */
     void (*executed)(void *context, const struct purge_done *done);
     void *context;
+    /* While the database is not there: why, and for how long. May be NULL. */
+    void (*waits)(void *context, const struct err *why, int64_t waited_us);
 };
 
 enum purging_kind { PURGING_DONE, PURGING_FAILED, PURGING_STOPPED, PURGING_PAUSED };

@@ -16,11 +16,12 @@ struct lapse_table {
 };
 
 enum { TRIES = 3 };
+static const int64_t AWAY_US = 5 * US_PER_S;
 
 /* Whatever is done here may be done again: after a connection that broke, it is. */
 static bool again(struct lapse_table *t, int *tries)
 {
-    const struct patience none = {0};
+    const struct patience none = {.away_us = AWAY_US};
     if (++*tries >= TRIES)
         return false;
     if (retry_is_lost(&t->err))

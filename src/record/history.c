@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/quote.h"
+#include "store/retry.h"
 
 const char *history_obstacle(const struct store *s, const char **ret_fix)
 {
@@ -73,7 +74,7 @@ static void write_row(struct history *h)
     h->row.counts = text_str(&counts);
     int r = put(h, &e);
     if (r < 0 && (e.kind == ERR_LOST || e.kind == ERR_COMMIT_UNKNOWN) &&
-        h->store->ops->reconnect(h->store, &e) == 0)
+        retry_reconnect(h->store, &h->store->patience, &e))
         r = put(h, &e);
     h->row.counts = NULL;
     h->written = h->written || r == 0;

@@ -52,7 +52,7 @@ struct report_policy {
     const struct lease_row *holder; /* of the lease, where it is another; else NULL */
     struct skipped_row *skipped;
     size_t n_skipped;
-    int64_t left, unknown, batches, retries, duration_us;
+    int64_t left, unknown, unknown_gone, batches, retries, duration_us;
     struct outcome_pace pace;
 };
 

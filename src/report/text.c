@@ -335,11 +335,18 @@ static void sweep_policy(const struct screen *v, const struct report_policy *p, 
     if (p->left)
         grid_remark(g, YELLOW, "left",
                     arena_printf(v->arena, "%s, locked by others", count(v, p->left, "row", "rows")));
-    if (p->unknown)
+    if (p->unknown > p->unknown_gone)
         grid_remark(
             g, RED, "unknown",
             arena_printf(v->arena, "%s in commits whose outcome is not known; they are not counted as gone",
-                         count(v, p->unknown, "row", "rows")));
+                         count(v, p->unknown - p->unknown_gone, "row", "rows")));
+    if (p->unknown_gone)
+        grid_remark(
+            g, YELLOW, "unknown",
+            arena_printf(v->arena,
+                         "%s in commits without an answer are gone, by this sweep or another beside it; "
+                         "they are not counted",
+                         count(v, p->unknown_gone, "row", "rows")));
     for (size_t i = 0; i < p->n_skipped; i++) {
         const struct skipped_row *s = &p->skipped[i];
         grid_remark(g, YELLOW,

@@ -4,18 +4,12 @@
 
 #include "store/store.h"
 
-/* Asked while waiting; true: stop. NULL: never. */
-struct patience {
-    bool (*stop)(void *context);
-    void *context;
-};
-bool patience_ends(const struct patience *p);
-
 /* Doubles with every try, and differs between processes so that two that collided do not collide again. */
 int64_t retry_pause_us(int tries);
 void retry_wait_us(const struct patience *p, int64_t us);
 bool retry_is_lost(const struct err *e); /* a new connection is needed */
-/* Tries for a while. False: e says why, as ERR_UNREACHABLE. */
+/* Tries for as long as p waits for a server; once that was in vain, a single time, until the server is there
+ * again. False: e says why, as ERR_UNREACHABLE, or ERR_STOPPED. */
 bool retry_reconnect(struct store *s, const struct patience *p, struct err *e);
 
 #endif

@@ -63,6 +63,17 @@ bool store_may_hold_secret(const char *dsn)
                      strcasestr(query, "token") || strchr(query, '@'));
 }
 
+bool patience_ends(const struct patience *p)
+{
+    return p->stop && p->stop(p->context);
+}
+
+bool store_gives_up(const struct store *s)
+{
+    return store_interrupted(s) ||
+           (s->trying && (patience_ends(s->trying) || when_monotonic_us() >= s->trying_until_us));
+}
+
 bool store_interrupted(const struct store *s)
 {
     return s->interrupted && atomic_load(s->interrupted);
@@ -341,6 +352,7 @@ void slice_release(struct slice *s)
     free(s->detached);
     free(s->key);
     rows_release(&s->root);
+    rows_release(&s->some);
     rows_release(&s->put_off);
     rows_release(&s->heavy);
     cursor_release(&s->end);

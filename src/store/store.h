@@ -61,12 +61,15 @@ struct stretch {
 /* What one slice did inside the open transaction; it counts once commit() succeeded. Also filled, as far as
  * it came, when the slice fails. */
 struct slice {
-    int64_t picked;    /* due rows that were locked; 0: no more due rows in the stretch */
-    int64_t *gone;     /* per plan->slots */
-    int64_t *detached; /* per plan->detach_slots: references emptied in rows that stay */
-    struct cursor end; /* the last row picked: where the next slice begins */
-    char *key;         /* picked == 1: that row, "id=42"; else NULL */
-    struct rows root;  /* picked == 1: that row, as scout gives it, without a place in the order */
+    int64_t picked;       /* due rows that were locked; 0: no more due rows in the stretch */
+    int64_t *gone;        /* per plan->slots */
+    int64_t *detached;    /* per plan->detach_slots: references emptied in rows that stay */
+    struct cursor end;    /* the last row picked: where the next slice begins */
+    char *key;            /* picked == 1: that row, "id=42"; else NULL */
+    struct rows root;     /* picked == 1: that row, as scout gives it, without a place in the order */
+    char transaction[24]; /* how the server knows it; "": not by name */
+    struct rows some;     /* SLICE_SOME of the rows that go, in the same shape: to be looked up after a COMMIT
+                           * without an answer, which deleted all of them or none */
 
     /* Plans with `splits`. Asked: of split nodes no more rows than this go in one transaction; ahead: of the
      * one row of slice_of so many go, and it stays, where it owns more. */
@@ -188,13 +191,31 @@ struct answer {
 };
 void answer_release(struct answer *a);
 
+enum fate {
+    FATE_NOTHING,   /* rows of it are there: it did not commit */
+    FATE_COMMITTED, /* it did */
+    FATE_GONE,      /* none is there; another may have deleted them */
+};
+
 enum {
+    SLICE_SOME = 20,
     SLICE_ALL = 5000,   /* batch: null: one transaction, in slices of so many rows */
     SCOUT_MOST = 50000, /* rows that one reading finds of a plan that examines */
 };
 
 /* Whether a count of the unit since 1970 lies in 1990 to 2100. */
 bool time_is_plausible(int64_t count, int64_t unit_us);
+
+/* What may end a wait, and how long a server that is not there is waited for. {0}: nothing ends it, and one
+ * try is all. */
+struct patience {
+    bool (*stop)(void *context); /* asked while waiting; true: stop. NULL: never */
+    void *context;
+    int64_t away_us; /* a server that is being replaced */
+    /* After each try in vain, and about every second of the wait: why, and for how long. May be NULL. */
+    void (*waits)(void *context, const struct err *why, int64_t waited_us);
+};
+bool patience_ends(const struct patience *p);
 
 struct store;
 /* Partitions dropped instead of deleted from; for plans that drop. */
@@ -222,7 +243,7 @@ struct store_ops {
      * error. */
     int (*open)(const char *dsn, bool reading, struct store **ret, struct err *e);
     void (*close)(struct store *s);
-    /* A new connection after ERR_LOST or ERR_COMMIT_UNKNOWN. */
+    /* A new connection after ERR_LOST or ERR_COMMIT_UNKNOWN. One try, which store_gives_up ends. */
     int (*reconnect)(struct store *s, struct err *e);
     /* The database's clock. */
     int (*now)(struct store *s, instant *ret, struct err *e);
@@ -304,6 +325,11 @@ struct store_ops {
     /* As slice, of rows that scout found: those that are still due. picked == 0: none of them. */
     int (*slice_of)(struct store *s, const struct plan *p, const struct rows *these, struct slice *ret,
                     struct err *e);
+    /* What became of a transaction whose COMMIT had no answer, by these rows that it deleted and its name, as
+     * the slice had both. Waits for whoever is about to delete them, as long as the policy waits for a lock:
+     * then ERR_BUSY. In a transaction of its own. */
+    int (*look_up)(struct store *s, const struct plan *p, const struct slice *of, enum fate *ret,
+                   struct err *e);
     /* How many rows of each slot a row owns, counting at most `most` of each. */
     int (*weigh)(struct store *s, const struct plan *p, const struct rows *root, int64_t most,
                  int64_t timeout_us, int64_t *ret, struct err *e);
@@ -351,6 +377,10 @@ struct store {
     bool lax;               /* a server that crashes may forget what was committed since the last sync */
     int64_t lives; /* so often the server was found to have begun anew, or to be another one: it may have */
     int64_t syncs; /* so often what was committed until then was made sure */
+    struct patience patience;             /* of those who are not told another one: retry_reconnect */
+    bool out_of_patience;                 /* the server was waited for in vain since it was last there */
+    const struct patience *trying;        /* while a connection is tried: what may end that … */
+    int64_t trying_until_us;              /* … and when it ends by itself */
     struct store_marks own_marks, *marks; /* NULL: the store's own. Borrowed */
     bool marking;                         /* between store_mark_begin and what ends it */
     const atomic_bool *interrupted; /* NULL: never. While it is true, what runs or is asked ends soon with
@@ -365,6 +395,8 @@ int store_another(const struct store *terms, struct store **ret, struct err *e);
 /* Whether a DSN may hold a password. */
 bool store_may_hold_secret(const char *dsn);
 bool store_interrupted(const struct store *s);
+/* Whether a try to connect is to end: interrupted, asked to stop, or out of time. */
+bool store_gives_up(const struct store *s);
 /* Around what lapse itself adds to what an engine counts of everybody's writing: it was counted, or it was
  * not. Without a beginning it was counted in between. */
 void store_mark_begin(struct store *s);

@@ -45,6 +45,15 @@ struct team {
     size_t taken;             /* … how many of it were given out … */
     bool last_finds;          /* … and there is nothing beyond */
 };
+/* Transactions that may have committed, or may be undone: what went in each, and some of its rows. */
+struct doubts {
+    struct doubt {
+        struct slice went;
+        const struct plan *plan; /* of the whole, or of a partition */
+        bool counted;            /* as a batch */
+    } * list;
+    size_t n;
+};
 struct run {
     struct store *store;
     const struct plan *plan; /* of the whole, or of the partition that its part is in */
@@ -67,21 +76,23 @@ struct run {
     struct rows put_off; /* … roots that did not fit beside others … */
     struct rows heavy;   /* … roots that own too much … */
     size_t put_off_taken, heavy_taken;
-    int64_t split_most;  /* … rows of split nodes that may go in one transaction, for all that failed … */
-    bool walked;         /* … the cursor has passed all others of its part … */
-    bool heavy_now;      /* … and of all parts */
-    int64_t missed;      /* finds that could not be locked or had changed */
-    int64_t most;        /* rows of the next slice */
-    int64_t batch;       /* rows a slice may have */
-    int tries;           /* failed tries of the current transaction */
-    int turns;           /* … and how often it was another's turn before it began */
-    int locked;          /* rows skipped for a lock since one last went */
-    bool lost;           /* a connection broke */
-    struct slice unsure; /* what this connection committed and a crash of the server may undo … */
-    int64_t lives;       /* … of which it had had so many then */
-    int64_t syncs;       /* … and which was made sure so often before */
-    struct fuse fuse;    /* policies with limits */
-    int64_t most_gone;   /* rows of its own table that the run may delete */
+    int64_t split_most; /* … rows of split nodes that may go in one transaction, for all that failed … */
+    bool walked;        /* … the cursor has passed all others of its part … */
+    bool heavy_now;     /* … and of all parts */
+    int64_t missed;     /* finds that could not be locked or had changed */
+    int64_t most;       /* rows of the next slice */
+    int64_t batch;      /* rows a slice may have */
+    int tries;          /* failed tries of the current transaction */
+    int turns;          /* … and how often it was another's turn before it began */
+    int locked;         /* rows skipped for a lock since one last went */
+    bool lost;          /* a connection broke */
+    struct doubts unsure;   /* what this connection committed and a crash of the server may undo … */
+    int64_t lives;          /* … of which it had had so many then */
+    int64_t syncs;          /* … and which was made sure so often before */
+    struct doubts doubts;   /* of which it is not known whether it is gone: to be looked up … */
+    bool back;              /* … and some of it was there */
+    struct fuse fuse;       /* policies with limits */
+    int64_t most_gone;      /* rows of its own table that the run may delete */
     int64_t looked_for_own; /* when lapse's own tables were last looked for */
     int64_t started, batch_started;
     bool said_begins;
@@ -128,8 +139,13 @@ void run_wait_us(const struct run *r, int64_t us);
 bool run_reconnected(struct run *r, struct err *e);
 /* What is reported as gone stays gone; what a crash may have brought back is not reported as gone. */
 void run_make_sure(struct run *r);
-/* A batch was committed: whether it is sure. Behind the team's lock. */
+/* A batch was committed: whether it is sure; or that is not known. Behind the team's lock. */
 void run_note_commit(struct run *r, const struct slice *committed);
+void run_note_doubt(struct run *r, const struct slice *unknown);
+/* Looks rows up of which it is not known whether they are gone: then they count, or are found again. Between
+ * transactions. */
+void run_look_up(struct run *r);
+void run_release_doubts(struct run *r);
 /* Past the rows of this slice. */
 void run_move_on(struct run *r, const struct slice *s);
 /* Half of what was tried; a row that was alone is skipped. Nothing picked: not a row's fault, the policy
@@ -146,8 +162,9 @@ void run_keep_pace(struct run *r);
 /* The last word of it. */
 void run_end_pace(struct run *r);
 void run_tell_pace(struct run *r, const struct slice *committed, int64_t asked);
-int64_t run_pace_rows(const struct run *r); /* of the next batch */
-void run_tell_lock(struct run *r);          /* a transaction was rolled back for a lock or a conflict */
+int64_t run_pace_rows(const struct run *r);                                 /* of the next batch */
+void run_say_away(struct run *r, const struct err *why, int64_t waited_us); /* it waits for the database */
+void run_tell_lock(struct run *r); /* a transaction was rolled back for a lock or a conflict */
 
 /* limits.c: what it may do. */
 /* -1 with ERR_PAUSED: a brake is on. Asked in every batch, so that one that is set now works now. */

@@ -205,7 +205,7 @@ void run_settle(struct run *r, const struct slice *committed, const struct slice
         run_note_commit(r, committed);
     }
     if (unknown)
-        r->out->unknown += unknown->gone[r->plan->root.slot];
+        run_note_doubt(r, unknown);
     t->batches_open -= r->claims;
     t->rows_claimed -= r->claimed;
     t->rows_ending -= r->ending;

@@ -60,6 +60,7 @@ const char *pace_reason_name(enum pace_reason r)
         [PACE_SNAPSHOT] = "snapshot",
         [PACE_FLOW_CONTROL] = "flow_control",
         [PACE_LAG] = "lag",
+        [PACE_AWAY] = "away",
     };
     return names[r];
 }
@@ -604,6 +605,9 @@ void pacer_words(const struct pacer *p, enum pace_reason r, struct text *out)
         break;
     case PACE_LAG:
         add_lag(p, out);
+        break;
+    case PACE_AWAY:
+        text_add(out, "the database is not there");
         break;
     }
 }

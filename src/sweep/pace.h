@@ -19,10 +19,11 @@ enum pace_reason {
     PACE_SNAPSHOT,        /* a very old snapshot: what is deleted now cannot be cleaned up */
     PACE_FLOW_CONTROL,    /* a cluster that holds its writers up */
     PACE_LAG,             /* a replica is behind, or it is not known whether one is */
+    PACE_AWAY,            /* the database is not there. No pacer says that: who works with it does */
     N_PACE_REASONS
 };
 /* "", "target", "locks", "writers", "probe", "latency", "rows_per_second", "duty", "snapshot",
- * "flow_control", "lag" */
+ * "flow_control", "lag", "away" */
 const char *pace_reason_name(enum pace_reason r);
 
 /* A committed batch. */

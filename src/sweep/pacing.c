@@ -15,13 +15,13 @@ static struct pacer *pacer_of(const struct run *r)
     return r->source == FROM_HEAVY ? &r->team->ahead : &r->team->pacer;
 }
 
-static void say(struct run *r, enum pace_reason reason, int64_t waiting_us)
+static void say(struct run *r, enum pace_reason reason, const char *why, int64_t waiting_us)
 {
     struct outcome_pace *o = &r->out->pace;
     AUTO(text_release) struct text words = {0};
     team_lock(r);
     pacer_words(pacer_of(r), reason, &words);
-    snprintf(o->words, sizeof(o->words), "%s", text_str(&words));
+    snprintf(o->words, sizeof(o->words), "%s%s%.300s", text_str(&words), *why ? ": " : "", why);
     o->reason = reason;
     o->rows = pacer_rows(pacer_of(r));
     o->waiting_us = waiting_us;
@@ -29,6 +29,11 @@ static void say(struct run *r, enum pace_reason reason, int64_t waiting_us)
     if (r->options->paced)
         r->options->paced(r->options->context, r->plan, r->out);
     team_unlock(r);
+}
+
+void run_say_away(struct run *r, const struct err *why, int64_t waited_us)
+{
+    say(r, PACE_AWAY, why->text, waited_us + 1);
 }
 
 /* One connection at a time. */
@@ -134,7 +139,7 @@ void run_keep_pace(struct run *r)
         if (lasts)
             look_up(r);
         if (is_new || lasts) {
-            say(r, reason, w.us ? now - begun + 1 : 0);
+            say(r, reason, "", w.us ? now - begun + 1 : 0);
             said_us = now;
         }
         if (!w.us || r->finished || run_used_up(r, 0))
@@ -164,8 +169,9 @@ void run_tell_lock(struct run *r)
 
 void run_end_pace(struct run *r)
 {
-    if (r->out->batches || r->out->pace.reason)
-        say(r, r->out->pace.reason, 0);
+    bool gone_for_good = r->out->pace.reason == PACE_AWAY && r->out->kind == OUTCOME_FAILED;
+    if ((r->out->batches || r->out->pace.reason) && !gone_for_good)
+        say(r, r->out->pace.reason == PACE_AWAY ? PACE_FREE : r->out->pace.reason, "", 0);
 }
 
 void run_tell_pace(struct run *r, const struct slice *committed, int64_t asked)

@@ -48,9 +48,14 @@ static bool ends_waiting(void *run)
     return run_asked_to_stop(run) || team_is_over(run);
 }
 
+static void on_wait(void *run, const struct err *why, int64_t waited_us)
+{
+    run_say_away(run, why, waited_us);
+}
+
 static struct patience patience_of(const struct run *r)
 {
-    return (struct patience){ends_waiting, (void *)r};
+    return (struct patience){ends_waiting, (void *)r, r->plan->policy->away_us, on_wait};
 }
 
 static void count_retry(struct run *r)
@@ -74,18 +79,57 @@ void run_wait_for(const struct run *r, int tries)
 /* --- what a crash may undo -------------------------------------------------------------------------------
  */
 
+static void keep(struct doubts *to, const struct plan *p, const struct slice *s, bool counted)
+{
+    to->list = mem_grow(to->list, to->n + 1, sizeof(*to->list));
+    struct doubt *d = &to->list[to->n++];
+    *d = (struct doubt){.plan = p, .counted = counted};
+    slice_init(&d->went, p);
+    memcpy(d->went.gone, s->gone, p->n_slots * sizeof(*s->gone));
+    memcpy(d->went.detached, s->detached, p->n_detach_slots * sizeof(*s->detached));
+    memcpy(d->went.transaction, s->transaction, sizeof(s->transaction));
+    d->went.some.n_columns = s->some.n_columns;
+    for (size_t i = 0; i < s->some.n_rows; i++)
+        rows_push(&d->went.some, rows_at(&s->some, i));
+}
+
+static void forget(struct doubts *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        slice_release(&d->list[i].went);
+    free(d->list);
+    *d = (struct doubts){0};
+}
+
+static void add_to_outcome(struct run *r, const struct doubt *d, int sign)
+{
+    for (size_t i = 0; i < d->plan->n_slots; i++)
+        r->out->gone[i] += sign * d->went.gone[i];
+    for (size_t i = 0; i < d->plan->n_detach_slots; i++)
+        r->out->detached[i] += sign * d->went.detached[i];
+}
+
+static int64_t rows_of(const struct doubt *d)
+{
+    return d->went.gone[d->plan->root.slot];
+}
+
+void run_note_doubt(struct run *r, const struct slice *unknown)
+{
+    keep(&r->doubts, r->plan, unknown, false);
+    r->out->unknown += rows_of(&r->doubts.list[r->doubts.n - 1]);
+}
+
 /* Rows that were counted may be back: they are counted apart, like those of a commit without an answer. */
 static void doubt(struct run *r)
 {
-    struct slice *u = &r->unsure;
-    if (!u->gone)
-        return;
-    for (size_t i = 0; i < r->plan->n_slots; i++)
-        r->out->gone[i] -= u->gone[i];
-    for (size_t i = 0; i < r->plan->n_detach_slots; i++)
-        r->out->detached[i] -= u->detached[i];
-    r->out->unknown += u->gone[r->plan->root.slot];
-    slice_release(&r->unsure);
+    for (size_t i = 0; i < r->unsure.n; i++) {
+        const struct doubt *d = &r->unsure.list[i];
+        add_to_outcome(r, d, -1);
+        r->out->unknown += rows_of(d);
+        keep(&r->doubts, d->plan, &d->went, true);
+    }
+    forget(&r->unsure);
 }
 
 static void heed_life(struct run *r)
@@ -99,19 +143,81 @@ static void heed_life(struct run *r)
 
 void run_note_commit(struct run *r, const struct slice *committed)
 {
-    struct slice *u = &r->unsure;
     heed_life(r);
     if (!r->store->lax || r->store->syncs != r->syncs) /* what was before this one */
-        slice_release(&r->unsure);
+        forget(&r->unsure);
     r->syncs = r->store->syncs;
-    if (!r->store->lax)
-        return;
-    if (!u->gone)
-        slice_init(u, r->plan);
-    for (size_t i = 0; i < r->plan->n_slots; i++)
-        u->gone[i] += committed->gone[i];
-    for (size_t i = 0; i < r->plan->n_detach_slots; i++)
-        u->detached[i] += committed->detached[i];
+    if (r->store->lax)
+        keep(&r->unsure, r->plan, committed, true);
+}
+
+void run_release_doubts(struct run *r)
+{
+    forget(&r->unsure);
+    forget(&r->doubts);
+}
+
+/* Whether nobody else swept since: then who deleted rows under this lease was this run. */
+static int still_leads(struct run *r, bool *ret, struct err *e)
+{
+    *ret = r->lease != NULL;
+    return r->lease ? lease_fence(r->lease, e) : 0;
+}
+
+/* A transaction deletes all of its rows or none: where any is there it did not, and they are looked for
+ * again. Rows that are gone, though perhaps by another's hand, are counted by nobody twice: they stay
+ * "unknown". */
+static int look_up_one(struct run *r, const struct doubt *d, struct err *e)
+{
+    enum fate fate;
+    bool ours = false;
+    if (!d->went.some.n_rows)
+        return 0;
+    if (r->store->ops->look_up(r->store, d->plan, &d->went, &fate, e) < 0)
+        return -1;
+    if (fate == FATE_GONE && still_leads(r, &ours, e) < 0)
+        return -1;
+    team_lock(r);
+    if (fate == FATE_COMMITTED || ours) {
+        add_to_outcome(r, d, 1);
+        r->out->batches += !d->counted;
+    }
+    if (fate != FATE_GONE || ours)
+        r->out->unknown -= rows_of(d);
+    else
+        r->out->unknown_gone += rows_of(d);
+    r->lost |= fate == FATE_NOTHING;
+    r->back |= fate == FATE_NOTHING;
+    team_unlock(r);
+    return 0;
+}
+
+static void drop_first(struct doubts *d)
+{
+    slice_release(&d->list[0].went);
+    memmove(d->list, d->list + 1, --d->n * sizeof(*d->list));
+}
+
+/* Ends: of what cannot be looked up so often, nothing is known. */
+void run_look_up(struct run *r)
+{
+    int tries = 0;
+    while (r->doubts.n) {
+        struct err e = ERR_INIT;
+        int failed = look_up_one(r, &r->doubts.list[0], &e);
+        bool lost = failed && retry_is_lost(&e),
+             again = lost || e.kind == ERR_BUSY || e.kind == ERR_CONFLICT || e.kind == ERR_TURN;
+        if (failed && e.kind == ERR_LEASE)
+            run_end(r, OUTCOME_FAILED, &e);
+        if (!failed || !again || ++tries > TRIES) {
+            drop_first(&r->doubts);
+            tries = 0;
+        } else if (!lost) {
+            run_wait_for(r, tries);
+        } else if (!run_reconnected(r, &e)) {
+            return;
+        }
+    }
 }
 
 void run_make_sure(struct run *r)
@@ -131,7 +237,7 @@ void run_make_sure(struct run *r)
     heed_life(r);
     if (failed && !stopped)
         doubt(r);
-    slice_release(&r->unsure);
+    forget(&r->unsure);
     team_unlock(r);
     if (!failed || r->finished)
         return;
@@ -143,8 +249,10 @@ void run_make_sure(struct run *r)
 bool run_reconnected(struct run *r, struct err *e)
 {
     struct patience p = patience_of(r);
+    int64_t begun = when_monotonic_us();
     bool connected = retry_reconnect(r->store, &p, e);
     team_lock(r);
+    r->out->pace.waited_us[PACE_AWAY] += when_monotonic_us() - begun;
     heed_life(r);
     if (!connected)
         doubt(r);

@@ -7,8 +7,9 @@
  *   conflict, busy    the whole transaction again, after a pause that grows; then as refused
  *   refused, timeout  half as many rows; a row that is alone is skipped for this run and reported
  *   lost              a new connection, then again: nothing was committed
- *   commit unknown    counted apart, a new connection, and on from the same place: what went is not found
- * again anything else     the policy fails
+ *   commit unknown    a new connection, some of the rows are looked up: they count, or are found again;
+ *                     apart where that cannot be known
+ *   anything else     the policy fails
  *
  * Under a lease, the last statement before COMMIT is its fence: where another took the lease meanwhile, the
  * transaction is rolled back and the policy fails.
@@ -240,6 +241,7 @@ static bool may_go_on(struct run *r)
 {
     if (r->finished || run_used_up(r, 0))
         return false;
+    run_look_up(r);
     run_keep_pace(r);
     if (r->finished || !run_claim(r))
         return false;
@@ -288,6 +290,12 @@ static int slices_of_all(struct run *r, struct slice *all, struct err *e)
             if (!s.picked && !r->plan->examines)
                 return 0;
             add_counts(r->plan, all->gone, all->detached, &s);
+            if (s.some.n_rows) { /* the transaction is one: those of the last slice speak for all */
+                rows_release(&all->some);
+                all->some = s.some;
+                s.some = (struct rows){0};
+                memcpy(all->transaction, s.transaction, sizeof(all->transaction));
+            }
             if (run_within_limits(r, *open, e) < 0)
                 return -1;
             run_move_on(r, &s);
@@ -548,6 +556,19 @@ static void look_at_source(struct run *r)
     }
 }
 
+/* What turns out to be there at the end goes now. */
+static void settle_doubts(struct run *r)
+{
+    for (int looks = 0; looks < LOOKS_AFTER_LOSS; looks++) {
+        r->back = false;
+        run_make_sure(r);
+        run_look_up(r);
+        if (!r->back || r->finished || r->team->used_up)
+            return;
+        pass(r);
+    }
+}
+
 void sweep_run(struct store *s, const struct plan *p, const struct sweep_options *o, struct outcome *ret)
 {
     int64_t started = when_monotonic_us();
@@ -583,7 +604,8 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     run_end_pace(&r);
     if (begun)
         settle_fuse(&r);
-    run_make_sure(&r);
+    settle_doubts(&r);
+    run_release_doubts(&r);
     cursor_release(&r.cursor);
     run_forget_finds(&r);
     run_forget_put_off(&r);

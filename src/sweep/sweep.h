@@ -40,11 +40,12 @@ struct partition_outcome {
 /* What became of one policy. Counts are of committed transactions only. */
 struct outcome {
     enum outcome_kind kind;
-    struct err err;    /* FAILED, STOPPED, PAUSED, FUSE, BUDGET, WINDOW: why */
-    int64_t *gone;     /* per plan->slots; NULL when there was no plan */
-    int64_t *detached; /* per plan->detach_slots */
-    int64_t unknown;   /* roots in commits whose outcome is unknown */
-    int64_t left;      /* due rows still there at the end, locked by others (counted up to left_most) */
+    struct err err;       /* FAILED, STOPPED, PAUSED, FUSE, BUDGET, WINDOW: why */
+    int64_t *gone;        /* per plan->slots; NULL when there was no plan */
+    int64_t *detached;    /* per plan->detach_slots */
+    int64_t unknown;      /* roots in commits whose outcome is unknown; of these … */
+    int64_t unknown_gone; /* … so many are gone, by this run or another at the same time */
+    int64_t left;         /* due rows still there at the end, locked by others (counted up to left_most) */
     int64_t batches, retries;
     struct skipped_row *skipped;
     size_t n_skipped;

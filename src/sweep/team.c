@@ -238,6 +238,8 @@ static void *help(void *member)
     if (next_part(r))
         sweep_parts(r);
     run_make_sure(r);
+    run_look_up(r);
+    run_release_doubts(r);
     cursor_release(&r->cursor);
     cursor_release(&r->upto);
     rows_release(&r->finds);

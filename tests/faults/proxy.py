@@ -8,6 +8,8 @@ an Execute, also of many that are sent at once; a command that has text. Before 
     MUTE    the server gets the statement and answers it; the answer is thrown away and both connections closed
     DEAF    the server gets the statement and both connections are closed at once
     STRAND  only the program's connection is closed; the server notices half a second later
+    Refuse(number, state, words)
+            of MariaDB's: the server rolls the transaction back instead, and the program hears this error
 
     with Proxy(db, before=lambda s: CUT if s.number == 3 else PASS) as proxy:
         lapse(proxy.dsn, contract, "sweep")
@@ -17,6 +19,7 @@ apart=False: of statements that came at once it asks one by one, too, but sends 
 is frozen has sent all of them or none.
 A sweep asks by the clock how others fare. Where statements are known by their numbers, looks=False lets these pass unseen.
 patience_s: so long it waits for a server that is not there, and its client with it.
+refuse(n): the next n connections are closed at once; hang(): from now on nobody answers a new one. `refused` counts them.
 version: a MariaDB 10.11 that says it is this one ("10.05": as long as its own).
 """
 import contextlib
@@ -34,6 +37,13 @@ PASS, CUT, MUTE, DEAF, STRAND = None, "cut", "mute", "deaf", "strand"
 # How others fare: a transaction of its own with a limit of its own on PostgreSQL, a statement or two on MariaDB.
 LOOK_BEGINS = re.compile(r"BEGIN .*READ ONLY; .*\bstatement_timeout = 5000;", re.S)
 LOOKS = ("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_insert'", "SET SESSION wsrep_sync_wait = 0")
+
+
+class Refuse:
+    def __init__(self, number, state, words):
+        said = words.encode()
+        content = b"\xff" + struct.pack("<H", number) + b"#" + state.encode() + said
+        self.packet = struct.pack("<I", len(content))[:3] + b"\x01" + content
 
 
 class Statement:
@@ -65,7 +75,8 @@ class Proxy:
         self._lock = threading.Lock()
         self._open = []
         self.seen = []
-        self.connections = 0
+        self.connections = self.refused = self._to_refuse = 0
+        self._hangs = False
         self.backends = []       # the numbers by which the server knows the connections
         self.trouble = None      # what went wrong in the `before` function
         home = new_path("proxy")
@@ -94,10 +105,24 @@ class Proxy:
     def close(self):
         _close(self._listener, *self._open)
 
+    def refuse(self, n):
+        self._to_refuse = n
+
+    def hang(self):
+        self._hangs = True
+
     def _accept(self):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
+                if self._hangs or self._to_refuse > 0:
+                    self._to_refuse -= 1
+                    self.refused += 1
+                    if self._hangs:
+                        self._open.append(client)
+                    else:
+                        _close(client)
+                    continue
                 server = self._reach()
                 if server is None:
                     _close(client)
@@ -149,7 +174,7 @@ class _Link:
 
     def __init__(self, proxy, number, client, server):
         self.proxy, self.number, self.client, self.server = proxy, number, client, server
-        self.mute = False
+        self.mute, self.instead = False, None
 
     def start(self):
         for way in (self._forth, self._back):
@@ -174,6 +199,8 @@ class _Link:
             time.sleep(0.5)
             raise EOFError
         self.mute = what in (MUTE, DEAF)
+        if isinstance(what, Refuse):
+            self.instead, messages = what.packet, self.ROLLBACK
         self.server.sendall(messages)
         if what == DEAF:
             self.server.shutdown(socket.SHUT_WR)
@@ -261,6 +288,7 @@ class _PostgresLink(_Link):
 class _MariadbLink(_Link):
     """A packet is its length in three bytes, its number in the exchange, and its content; a command has number 0."""
     QUERY, PREPARE, EXECUTE = 0x03, 0x16, 0x17
+    ROLLBACK = b"\x09\0\0\0\x03ROLLBACK"
 
     def _read_client(self):
         while True:
@@ -284,6 +312,8 @@ class _MariadbLink(_Link):
             packet = self._packet(self.server)
             if self.mute:      # the first of the answer: it is done
                 break
+            if self.instead:
+                packet, self.instead = self.instead, None
             self.client.sendall(packet)
 
     @staticmethod

@@ -20,6 +20,8 @@
 #include <mysql.h>
 #include <mysqld_error.h>
 
+#include "base/thread.h"
+
 enum { CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 60 };
 enum { LOOK_MS = 50 }; /* between two looks whether to go on waiting */
 enum { LATE_S = 30 };  /* an answer may be later than its statement may take */
@@ -37,6 +39,7 @@ struct mariadb {
     size_t packet_most; /* bytes of a statement that the server takes */
     bool clock_fixed;   /* nobody may set a session's clock: it need not be set right */
     bool reading;
+    bool wrote;                   /* the database took writes over this store already */
     bool open;                    /* a transaction is */
     struct text unlock;           /* what gives back the lock it took for its ranks; empty: it took none */
     bool ending;                  /* what runs now ends one: nothing interrupts it */
@@ -102,7 +105,9 @@ static void look(struct mariadb *m)
 {
     int64_t now = when_monotonic_us();
     bool interrupted = store_interrupted(&m->sql.store) && !m->ending;
-    if (now - m->spoke_us > m->patience_us + LATE_S * US_PER_S)
+    if (m->sql.store.trying && store_gives_up(&m->sql.store))
+        give_up(m);
+    else if (now - m->spoke_us > m->patience_us + LATE_S * US_PER_S)
         give_up(m);
     else if (m->killed_us && now - m->killed_us > KILL_LASTS_S * US_PER_S && interrupted)
         give_up(m);
@@ -153,74 +158,6 @@ static MYSQL_RES *take_rows(struct mariadb *m)
 
 /* --- errors -------------------------------------------------------------------------------------- */
 
-enum { /* some that one of the two does not have */
-       STATEMENT_TIMEOUT = 1969,
-       MYSQL_STATEMENT_TIMEOUT = 3024,
-       MYSQL_LOCK_NOWAIT = 3572,
-       READ_ONLY_MODE = 1836,
-       CLUSTER_NOT_READY = 1047,
-       WAS_KILLED_IDLE = 4031,
-};
-
-/* The first line that fits decides. What is not here was said by a constraint, a trigger or a value of one
- * row, and may be said of that row only. */
-static enum err_kind kind_of(unsigned number, const char *state)
-{
-    static const struct {
-        unsigned number; /* 0: by the beginning of the SQLSTATE */
-        enum err_kind kind;
-        const char *begins;
-    } kinds[] = {
-        {ER_SIGNAL_EXCEPTION, ERR_REFUSED, NULL}, /* SIGNAL of a trigger, whatever its SQLSTATE */
-        {ER_SIGNAL_NOT_FOUND, ERR_REFUSED, NULL},
-        {ER_LOCK_DEADLOCK, ERR_CONFLICT, NULL},
-        {ER_CHECKREAD, ERR_CONFLICT, NULL}, /* a record has changed since it was read */
-        {ER_TABLE_DEF_CHANGED, ERR_CONFLICT, NULL},
-        {ER_LOCK_WAIT_TIMEOUT, ERR_BUSY, NULL},
-        {MYSQL_LOCK_NOWAIT, ERR_BUSY, NULL},
-        {STATEMENT_TIMEOUT, ERR_TIMEOUT, NULL},
-        {MYSQL_STATEMENT_TIMEOUT, ERR_TIMEOUT, NULL},
-        {ER_QUERY_INTERRUPTED, ERR_TIMEOUT, NULL},
-        {ER_SERVER_SHUTDOWN, ERR_LOST, NULL},
-        {ER_NORMAL_SHUTDOWN, ERR_LOST, NULL},
-        {ER_CONNECTION_KILLED, ERR_LOST, NULL},
-        {WAS_KILLED_IDLE, ERR_LOST, NULL},
-        {CLUSTER_NOT_READY, ERR_LOST, NULL}, /* another node may be */
-        {0, ERR_LOST, "08"},                 /* connection exception */
-        {0, ERR_REFUSED, "22"},              /* a value that does not fit */
-        {0, ERR_REFUSED, "23"},              /* a constraint */
-        {0, ERR_REFUSED, "45"},              /* SIGNAL with a number of its own */
-        {0, ERR_DATABASE, "0A"},             /* not supported */
-        {0, ERR_DATABASE, "25"},             /* invalid transaction state */
-        {0, ERR_DATABASE, "28"},             /* not authorized */
-        {0, ERR_DATABASE, "3D"},             /* no such database */
-        {0, ERR_DATABASE, "42"},             /* syntax, unknown names, privileges */
-        {0, ERR_DATABASE, "HY001"},          /* out of memory */
-        {ER_DISK_FULL, ERR_DATABASE, NULL},
-        {ER_GET_ERRNO, ERR_DATABASE, NULL}, /* the storage engine's own */
-        {ER_NOT_KEYFILE, ERR_DATABASE, NULL},
-        {ER_OPEN_AS_READONLY, ERR_DATABASE, NULL},
-        {ER_RECORD_FILE_FULL, ERR_DATABASE, NULL},
-        {ER_UNKNOWN_ERROR, ERR_DATABASE, NULL},
-        {ER_LOCK_TABLE_FULL, ERR_DATABASE, NULL},
-        {ER_CANT_AGGREGATE_2COLLATIONS, ERR_DATABASE, NULL},
-        {ER_CANT_AGGREGATE_3COLLATIONS, ERR_DATABASE, NULL},
-        {ER_CANT_AGGREGATE_NCOLLATIONS, ERR_DATABASE, NULL},
-        {ER_WRONG_VALUE, ERR_DATABASE, NULL}, /* a literal that is none */
-        {ER_UNKNOWN_SYSTEM_VARIABLE, ERR_DATABASE, NULL},
-        {ER_VIEW_INVALID, ERR_DATABASE, NULL},
-        {ER_NO_SUCH_USER, ERR_DATABASE, NULL}, /* the definer of a trigger */
-        {ER_BINLOG_STMT_MODE_AND_ROW_ENGINE, ERR_DATABASE, NULL},
-        {ER_UPDATE_TABLE_USED, ERR_DATABASE, NULL},
-        {ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, ERR_DATABASE, NULL},
-    };
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (kinds[i].number ? kinds[i].number == number
-                            : strncmp(state, kinds[i].begins, strlen(kinds[i].begins)) == 0)
-            return kinds[i].kind;
-    return number >= CR_MIN_ERROR && number <= CR_MAX_ERROR ? ERR_LOST : ERR_REFUSED;
-}
-
 /* The words of the server as one line. */
 static void add_one_line(struct text *t, const char *words)
 {
@@ -237,26 +174,16 @@ static void add_one_line(struct text *t, const char *words)
     }
 }
 
-/* A cluster takes no transaction of more than so many rows or bytes: fewer may do. */
-static bool too_large(MYSQL *conn)
+static struct mariadb_words words_of(MYSQL *conn)
 {
-    unsigned number = mysql_errno(conn);
-    return (number == ER_UNKNOWN_ERROR && strstr(mysql_error(conn), "writeset size")) ||
-           (number == ER_ERROR_DURING_COMMIT && strstr(mysql_error(conn), "wsrep_max_ws_rows"));
+    return (struct mariadb_words){mysql_errno(conn), mysql_sqlstate(conn), mysql_error(conn)};
 }
 
-/* The first is said of other options as well. */
-static bool is_read_only(MYSQL *conn)
-{
-    unsigned number = mysql_errno(conn);
-    return (number == ER_OPTION_PREVENTS_STATEMENT && strstr(mysql_error(conn), "read-only")) ||
-           number == READ_ONLY_MODE;
-}
-
-/* One of several hosts may have become the one that is written to: then this one is as good as lost. */
+/* A server that was written to before has become a replica: another one is written to now, by the same name
+ * where a proxy or a moving address is before them. */
 static int fail_read_only(struct mariadb *m, struct err *e)
 {
-    return err_set(e, m->dsn.n_hosts > 1 ? ERR_LOST : ERR_DATABASE,
+    return err_set(e, m->dsn.n_hosts > 1 || m->wrote ? ERR_LOST : ERR_DATABASE,
                    "mariadb: the database is read-only (a replica?)");
 }
 
@@ -274,14 +201,13 @@ static int fail(struct mariadb *m, struct err *e)
         return err_set(e, ERR_LOST, "mariadb: no answer came in time, and the connection was given up");
     if (store_interrupted(&m->sql.store) && number == ER_QUERY_INTERRUPTED)
         return err_set(e, ERR_STOPPED, "mariadb: interrupted");
-    if (m->conn && !m->reading && is_read_only(m->conn))
+    if (m->conn && !m->reading && mariadb_is_read_only(words_of(m->conn)))
         return fail_read_only(m, e);
     if (waited_for_cluster(m, number))
         return err_set(e, ERR_LOST, "mariadb: this node has left its cluster, or does not catch up with it");
     add_one_line(&words, m->conn ? mysql_error(m->conn) : "");
-    bool refused = m->conn && too_large(m->conn);
-    enum err_kind kind = refused ? ERR_REFUSED : kind_of(number, m->conn ? mysql_sqlstate(m->conn) : "");
-    err_set(e, kind, "mariadb %u: %s", number, words.len ? text_str(&words) : "the connection is lost");
+    err_set(e, m->conn ? mariadb_error_kind(words_of(m->conn)) : ERR_LOST, "mariadb %u: %s", number,
+            words.len ? text_str(&words) : "the connection is lost");
     if (e)
         snprintf(e->code, sizeof(e->code), "%u", number);
     return -1;
@@ -631,8 +557,10 @@ static int mariadb_begin_write(struct sql_store *s, int64_t lock_timeout_us, int
         begin(m, "START TRANSACTION READ WRITE", e) < 0)
         return -1;
     bool alone = s->ranks && !m->dialect.ranks_by_row;
-    if ((alone ? need_writable_alone(m, s->ranks, e) : need_writable(m, e)) == 0)
+    if ((alone ? need_writable_alone(m, s->ranks, e) : need_writable(m, e)) == 0) {
+        m->wrote = true;
         return 0;
+    }
     mariadb_rollback(s);
     return -1;
 }
@@ -687,7 +615,7 @@ static int mariadb_commit(struct sql_store *s, struct err *e)
     }
     struct err why = ERR_INIT;
     fail(m, &why);
-    if (why.kind != ERR_CONFLICT && !too_large(m->conn))
+    if (!m->conn || !mariadb_not_committed(words_of(m->conn)))
         why.kind = ERR_COMMIT_UNKNOWN;
     if (e)
         *e = why;
@@ -847,6 +775,52 @@ static MYSQL *connect_to(const struct mariadb_dsn *d, const struct mariadb_host 
     return conn;
 }
 
+/* A connection on its way to one of the hosts. */
+struct connecting {
+    char *dsn;
+    size_t host;
+    MYSQL *conn;
+};
+
+static void connect_now(void *connecting)
+{
+    struct connecting *c = connecting;
+    struct mariadb_dsn d = {0};
+    struct err e = ERR_INIT; /* it was parsed before, and may only lack its password_file by now */
+    if (mariadb_dsn_parse(c->dsn, &d, &e) == 0)
+        c->conn = connect_to(&d, &d.hosts[c->host], d.connect_timeout_s);
+    mariadb_dsn_release(&d);
+}
+
+static void connecting_free(void *connecting)
+{
+    struct connecting *c = connecting;
+    if (c->conn)
+        mysql_close(c->conn);
+    free(c->dsn);
+    free(c);
+}
+
+static bool gives_up(void *store)
+{
+    return store_gives_up(store);
+}
+
+/* The library looks names up, and cannot be told to stop. False: it was left at that. */
+static bool connect_or_leave(struct mariadb *m)
+{
+    struct store *s = &m->sql.store;
+    struct connecting *c = mem_alloc(sizeof(*c));
+    c->dsn = mem_strdup(s->dsn);
+    c->host = (size_t)(m->host - m->dsn.hosts);
+    if (!thread_try(connect_now, connecting_free, c, gives_up, s))
+        return false;
+    m->conn = c->conn;
+    c->conn = NULL;
+    connecting_free(c);
+    return true;
+}
+
 static void add_host(struct text *t, const struct mariadb_dsn *d, const struct mariadb_host *h)
 {
     if (d->socket)
@@ -961,7 +935,7 @@ static int look_at_server(struct mariadb *m, struct err *e)
     if (read_server(m, e) < 0 || need_ready(m, e) < 0 ||
         set_session(m, false, READ_LOCK_TIMEOUT_S * US_PER_S, CATALOG_TIMEOUT_S * US_PER_S, e) < 0)
         return -1;
-    return m->reading || m->dsn.n_hosts == 1 ? 0 : need_writable(m, e);
+    return m->reading || (m->dsn.n_hosts == 1 && !m->wrote) ? 0 : need_writable(m, e);
 }
 
 /* -1: this one will not do. */
@@ -970,8 +944,13 @@ static int try_host(struct mariadb *m, const struct mariadb_host *host, struct e
     m->host = host;
     m->gave_up = m->open = false;
     m->stamp_ends_us = 0;
-    m->conn = connect_to(&m->dsn, host, m->dsn.connect_timeout_s);
-    if (!m->conn || mysql_errno(m->conn))
+    bool left = m->sql.store.trying && !connect_or_leave(m);
+    if (!m->sql.store.trying)
+        m->conn = connect_to(&m->dsn, host, m->dsn.connect_timeout_s);
+    if (left)
+        err_set(e, store_interrupted(&m->sql.store) ? ERR_STOPPED : ERR_UNREACHABLE,
+                "mariadb: no connection could be had in time");
+    else if (!m->conn || mysql_errno(m->conn))
         fail_connection(m, e);
     else if (look_at_server(m, e) == 0)
         return 0;
@@ -1026,6 +1005,8 @@ static int connect_any(struct mariadb *m, struct err *e)
     for (size_t i = 0; i < m->dsn.n_hosts; i++) {
         if (store_interrupted(&m->sql.store))
             return err_set(e, ERR_STOPPED, "mariadb: interrupted");
+        if (i && store_gives_up(&m->sql.store))
+            break;
         if (try_host(m, &m->dsn.hosts[i], &why) == 0)
             return 0;
         AUTO(text_release) struct text host = {0};

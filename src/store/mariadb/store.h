@@ -1,6 +1,6 @@
 /* store: what the files of the MariaDB and MySQL adapter share: the dialect (dialect.c), the
  * catalog (catalog.c), the connection string and literals (dsn.c,
- * text.c), what EXPLAIN says (explain.c) and the connection (store.c, the
+ * text.c), what EXPLAIN says (explain.c), what errors mean (errors.c) and the connection (store.c, the
  * only one that sees libmariadb). */
 #ifndef LAPSE_STORE_MARIADB_STORE_H
 #define LAPSE_STORE_MARIADB_STORE_H
@@ -77,6 +77,18 @@ struct mariadb_access {
 bool mariadb_reads_range(const struct mariadb_access *a);
 /* The line for people: appended to out. */
 void mariadb_access_words(const struct mariadb_access *a, struct text *out);
+
+/* --- errors (errors.c) ------------------------------------------------------------------ */
+
+/* What the server said. */
+struct mariadb_words {
+    unsigned number;
+    const char *state, *text;
+};
+enum err_kind mariadb_error_kind(struct mariadb_words w);
+bool mariadb_is_read_only(struct mariadb_words w);
+/* Of the answer to COMMIT: the transaction was certainly rolled back, on every server of a cluster. */
+bool mariadb_not_committed(struct mariadb_words w);
 
 /* --- others (pressure.c) ---------------------------------------------------------------- */
 

@@ -17,6 +17,8 @@
 
 #include <libpq-fe.h>
 
+#include "base/thread.h"
+
 enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 60 };
 enum { LOOK_MS = 50 };                               /* between two looks whether to go on waiting */
 enum { LATE_S = 30 };                                /* an answer may be later than its statement may take */
@@ -94,6 +96,8 @@ static void wait_for_answer(struct postgres *p)
         if (ready > 0)
             since_us = when_monotonic_us();
         else if (when_monotonic_us() - since_us > p->patience_us + LATE_S * US_PER_S)
+            give_up(p);
+        if (p->sql.store.trying && store_gives_up(&p->sql.store))
             give_up(p);
         if (!store_interrupted(&p->sql.store))
             continue;
@@ -205,7 +209,7 @@ static int fail_lost(struct postgres *p, struct err *e)
     AUTO(text_release) struct text words = {0};
     if (p->gave_up)
         return err_set(e, ERR_LOST, "postgresql: no answer came in time, and the connection was given up");
-    add_one_line(&words, PQerrorMessage(p->conn));
+    add_one_line(&words, p->conn ? PQerrorMessage(p->conn) : "");
     return err_set(e, ERR_LOST, "postgresql: %s", words.len ? text_str(&words) : "the connection is lost");
 }
 
@@ -621,19 +625,23 @@ static int begin(struct postgres *p, const char *sql, int64_t statement_timeout_
     return -1;
 }
 
-/* The same where the last of the commands asks for the lock of a table's ranks. It sees what its last holder
- * committed: that was to be seen before the lock was free. */
-static int begin_alone(struct postgres *p, const char *sql, int64_t statement_timeout_us,
+/* The same where the last of the commands asks for the lock of a table's ranks (NULL: for none), and gives the
+ * transaction's name. It sees what the lock's last holder committed: that was to be seen before the lock was
+ * free. */
+static int begin_named(struct postgres *p, const char *sql, int64_t statement_timeout_us,
                        const struct table *ranks, struct err *e)
 {
     p->patience_us = to_ms(statement_timeout_us) * US_PER_MS;
     if (may_ask(p, e) < 0)
         return -1;
     AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));
+    bool had = succeeded(r) && *PQgetvalue(r, 0, 0) == 't';
+    if (had) {
+        snprintf(p->sql.transaction, sizeof(p->sql.transaction), "%s", PQgetvalue(r, 0, 1));
+        return 0;
+    }
     if (!succeeded(r))
         fail(p, r, e);
-    else if (*PQgetvalue(r, 0, 0) == 't')
-        return 0;
     else
         err_set(e, ERR_TURN, "postgresql: another transaction judges ranks of %s", ranks->print);
     postgres_rollback(&p->sql);
@@ -721,12 +729,32 @@ static int choose_sync(struct postgres *p, struct err *e)
     return p->lax && now - p->synced_us >= LAX_MOST_US ? flush_log(p, e) : 0;
 }
 
-/* It goes along with BEGIN: the batch has no more ways to the server for it. */
-static void add_rank_lock(struct text *sql, const struct sql_store *s)
+/* The lock and the transaction's name go along with BEGIN: the batch has no more ways to the server for them. */
+static void add_last(struct text *sql, const struct sql_store *s)
 {
     AUTO(stmt_release) struct stmt lock = {0};
-    s->engine->dialect->rank_lock(&lock, s->ranks);
-    text_addf(sql, "; SELECT %s", text_str(&lock.sql));
+    if (s->ranks)
+        s->engine->dialect->rank_lock(&lock, s->ranks);
+    text_addf(sql, "; SELECT %s, pg_catalog.pg_current_xact_id()", s->ranks ? text_str(&lock.sql) : "true");
+}
+
+/* One that the server has not had, as after a failover, has no status: that it says by an error. */
+static int postgres_committed(struct sql_store *s, const char *transaction, bool *ret, struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    struct err why = ERR_INIT;
+    text_addf(&st.sql, "SELECT pg_catalog.pg_xact_status('%s'::pg_catalog.xid8)", transaction);
+    *ret = false;
+    if (postgres_query(s, &st, &found, &why) < 0) {
+        if (strncmp(why.code, "22", 2) == 0)
+            return 0;
+        *e = why;
+        return -1;
+    }
+    const struct value *v = rows_at(&found, 0);
+    *ret = v->kind == VALUE_TEXT && strcmp(v->text, "committed") == 0;
+    return 0;
 }
 
 static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t statement_timeout_us,
@@ -746,12 +774,10 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
               "; SET LOCAL lock_timeout = %lld; SET LOCAL idle_in_transaction_session_timeout = %lld%s",
               (long long)to_ms(lock_timeout_us), (long long)idle_ms(&s->store),
               p->lax ? "; SET LOCAL synchronous_commit = off" : "");
+    add_last(&sql, s);
     struct err why = ERR_INIT;
     store_mark_begin(&s->store);
-    if (s->ranks)
-        add_rank_lock(&sql, s);
-    if ((s->ranks ? begin_alone(p, text_str(&sql), statement_timeout_us, s->ranks, &why)
-                  : begin(p, text_str(&sql), statement_timeout_us, &why)) == 0)
+    if (begin_named(p, text_str(&sql), statement_timeout_us, s->ranks, &why) == 0)
         return 0;
     store_unmark(&s->store);
     if (strcmp(why.code, NOT_IN_RECOVERY) == 0) /* a pooler has another server behind it by now */
@@ -785,7 +811,8 @@ static int postgres_undo(struct sql_store *s, struct err *e)
  * second then finds the end. */
 static bool is_connected(struct postgres *p)
 {
-    return PQconsumeInput(p->conn) && PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK;
+    return p->conn && PQconsumeInput(p->conn) && PQconsumeInput(p->conn) &&
+           PQstatus(p->conn) == CONNECTION_OK;
 }
 
 /* A commit that waits for the disk says nothing of those before it: behind a pooler, the server that has them
@@ -856,6 +883,7 @@ static const struct engine engine_postgres = {
     .mark = postgres_mark,
     .undo = postgres_undo,
     .commit = postgres_commit,
+    .committed = postgres_committed,
     .rollback = postgres_rollback,
     .accepts = postgres_accepts,
     .estimate = postgres_estimate,
@@ -1072,13 +1100,54 @@ static int postgres_open(const char *dsn, bool reading, struct store **ret, stru
     return 0;
 }
 
+/* A connection on its way. */
+struct connecting {
+    char *dsn;
+    PGconn *conn;
+};
+
+static void connect_now(void *connecting)
+{
+    struct connecting *c = connecting;
+    c->conn = connect_to(c->dsn);
+}
+
+static void connecting_free(void *connecting)
+{
+    struct connecting *c = connecting;
+    PQfinish(c->conn);
+    free(c->dsn);
+    free(c);
+}
+
+static bool gives_up(void *store)
+{
+    return store_gives_up(store);
+}
+
+/* libpq looks names up, and waits for a server that does not answer, and cannot be told to stop. */
+static int connect_or_leave(struct postgres *p, struct err *e)
+{
+    struct store *s = &p->sql.store;
+    struct connecting *c = mem_alloc(sizeof(*c));
+    c->dsn = mem_strdup(s->dsn);
+    if (!thread_try(connect_now, connecting_free, c, gives_up, s))
+        return err_set(e, store_interrupted(s) ? ERR_STOPPED : ERR_UNREACHABLE,
+                       "postgresql: no connection could be had in time");
+    p->conn = c->conn;
+    c->conn = NULL;
+    connecting_free(c);
+    return 0;
+}
+
 static int postgres_reconnect(struct store *s, struct err *e)
 {
     struct postgres *p = of_store(s);
     p->marked = p->gave_up = false;
     p->stamp_ends_us = p->since_us = 0;
-    PQreset(p->conn);
-    return look_at_server(p, e);
+    PQfinish(p->conn); /* before the next: there may be room for one only */
+    p->conn = NULL;
+    return connect_or_leave(p, e) < 0 ? -1 : look_at_server(p, e);
 }
 
 static int postgres_now(struct store *s, instant *ret, struct err *e)

@@ -509,3 +509,14 @@ void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n)
     count_of(s, d, n->table);
     sql_in_own_set(s, d, THIS, n);
 }
+
+void sql_lock_set(struct stmt *s, const struct dialect *d, const struct node *n)
+{
+    AUTO(sql_by_release) struct sql_by b = sql_by_key(n);
+    stmt_clear(s);
+    sql_add(s, "SELECT 1 FROM ");
+    sql_table_by(s, d, n->table, THIS, &b);
+    sql_add(s, "\n");
+    sql_where_by(s, d, THIS, &b);
+    d->lock(s, THIS, LOCK_WAIT);
+}

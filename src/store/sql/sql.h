@@ -346,6 +346,8 @@ void sql_leaves(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_delete_leaves(struct stmt *s, const struct dialect *d, const struct node *n, int frontier);
 /* Empties the references within the set that may be; false: there are none such, nothing was written. */
 bool sql_break_cycles(struct stmt *s, const struct dialect *d, const struct node *n);
+/* Locks the rows of the set that are there, and gives a row for each. */
+void sql_lock_set(struct stmt *s, const struct dialect *d, const struct node *n);
 void sql_set_left(struct stmt *s, const struct dialect *d, const struct node *n);
 
 /* Rows that may go ahead of the row that owns them. A path leads from a node with a set down to another. */

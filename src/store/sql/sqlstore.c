@@ -581,6 +581,14 @@ static void tell_root(struct sql_store *s, const struct plan *p, struct slice *r
     sqlstore_put_off(p, rows_at(&s->sets[0].rows, 0), &ret->root);
 }
 
+static void keep_some(struct sql_store *s, const struct plan *p, struct slice *ret)
+{
+    const struct rows *roots = &s->sets[0].rows;
+    for (size_t i = 0; i < roots->n_rows && i < SLICE_SOME; i++)
+        sqlstore_put_off(p, rows_at(roots, i), &ret->some);
+    memcpy(ret->transaction, s->transaction, sizeof(ret->transaction));
+}
+
 /* What follows once the rows of set 0 are locked. */
 static int take_roots(struct sql_store *s, const struct plan *p, struct slice *ret, struct err *e)
 {
@@ -595,6 +603,7 @@ static int take_roots(struct sql_store *s, const struct plan *p, struct slice *r
     if (!s->sets[0].rows.n_rows)
         return 0;
     s->settled = false;
+    keep_some(s, p, ret);
     if (sqlstore_gather(s, &p->root, e) < 0 || sqlstore_still_free(s, p, e) < 0 ||
         sqlstore_erase(s, p, &p->root, ret, e) < 0 || (!s->settled && s->engine->settle(s, e) < 0))
         return -1;
@@ -735,6 +744,29 @@ int sqlstore_slice_of(struct store *store, const struct plan *p, const struct ro
 {
     struct sql_store *s = sqlstore_of(store);
     return pick_these(s, p, these, ret, e) < 0 ? -1 : take_roots(s, p, ret, e);
+}
+
+/* The name alone would not do: after a failover another transaction may have it. */
+int sqlstore_look_up(struct store *store, const struct plan *p, const struct slice *of, enum fate *ret,
+                     struct err *e)
+{
+    AUTO(stmt_release) struct stmt st = {0};
+    struct sql_store *s = sqlstore_of(store);
+    bool any = true, committed = false;
+    if (sqlstore_begin(store, p, e) < 0)
+        return -1;
+    sqlstore_prepare_sets(s, p);
+    set_roots(s, p, &of->some);
+    sql_lock_set(&st, s->engine->dialect, &p->root);
+    int result = s->engine->load_set(s, 0, e) < 0 ? -1 : sqlstore_query_any(s, &st, &any, e);
+    sqlstore_rollback(store);
+    if (result < 0)
+        return -1;
+    bool asks = !any && of->transaction[0] && s->engine->committed;
+    if (asks && s->engine->committed(s, of->transaction, &committed, e) < 0)
+        return -1;
+    *ret = any ? FATE_NOTHING : committed ? FATE_COMMITTED : FATE_GONE;
+    return 0;
 }
 
 int sqlstore_begin(struct store *store, const struct plan *p, struct err *e)

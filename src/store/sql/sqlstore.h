@@ -57,6 +57,8 @@ struct engine {
     int (*undo)(struct sql_store *s, struct err *e);
     int (*commit)(struct sql_store *s, struct err *e); /* ERR_COMMIT_UNKNOWN when no answer came */
     void (*rollback)(struct sql_store *s);             /* also when nothing is open; never fails */
+    /* Whether the transaction of that name committed. NULL: it has no name. */
+    int (*committed)(struct sql_store *s, const char *transaction, bool *ret, struct err *e);
     /* NULL: nothing is known without counting. In a transaction that cannot write; ret says "not known". */
     int (*estimate)(struct sql_store *s, const struct plan *p, struct estimate *ret, struct err *e);
     /* Explains a statement that picks: store_ops.served. In a transaction that cannot write. NULL: it is
@@ -73,6 +75,7 @@ struct sql_store {
     size_t n_sets;
     bool writing;                    /* a transaction that writes is open */
     bool repeatable;                 /* … of which whatever might get lost would be found and done again */
+    char transaction[24];            /* its name; "": it has none */
     bool looking;                    /* one for probes is */
     const struct table *ranks;       /* while one begins that judges ranks of this table's rows; NULL: none */
     const struct plan *walked;       /* by place: of which … */
@@ -126,6 +129,8 @@ int sqlstore_cut(struct store *s, const struct plan *p, const struct cursor *aft
                  struct cursor *ret, struct err *e);
 int sqlstore_slice_of(struct store *s, const struct plan *p, const struct rows *these, struct slice *ret,
                       struct err *e);
+int sqlstore_look_up(struct store *s, const struct plan *p, const struct slice *of, enum fate *ret,
+                     struct err *e);
 int sqlstore_weigh(struct store *s, const struct plan *p, const struct rows *root, int64_t most,
                    int64_t timeout_us, int64_t *ret, struct err *e);
 int sqlstore_mark(struct store *s, struct err *e);
@@ -142,9 +147,10 @@ extern const struct keyed_ops sqlkeyed;  /* keyed.c */
     .probe = sqlstore_probe, .look_begin = sqlstore_look_begin, .look_end = sqlstore_look_end,               \
     .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
     .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
-    .slice_of = sqlstore_slice_of, .weigh = sqlstore_weigh, .mark = sqlstore_mark, .undo = sqlstore_undo,    \
-    .commit = sqlstore_commit, .rollback = sqlstore_rollback, .judge_row = sqlstore_judge_row,               \
-    .backlog = sqlstore_backlog, .cut = sqlstore_cut, .estimate = sqlstore_estimate,                         \
-    .served = sqlstore_served, .own = &sqlown, .purges = &sqlpurges, .keyed = &sqlkeyed
+    .slice_of = sqlstore_slice_of, .weigh = sqlstore_weigh, .look_up = sqlstore_look_up,                     \
+    .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit, .rollback = sqlstore_rollback,  \
+    .judge_row = sqlstore_judge_row, .backlog = sqlstore_backlog, .cut = sqlstore_cut,                       \
+    .estimate = sqlstore_estimate, .served = sqlstore_served, .own = &sqlown, .purges = &sqlpurges,          \
+    .keyed = &sqlkeyed
 
 #endif

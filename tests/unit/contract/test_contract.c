@@ -372,7 +372,7 @@ static const struct {
     {EXPIRES "    timeouts: { lock: 0, statement: never, foo: 1 }\n",
      "6:23 'lock' must be a duration longer than 0, not '0'\n"
      "6:37 'statement' must be a duration longer than 0, not 'never'\n"
-     "6:44 unknown key 'foo'; allowed: lock, statement"},
+     "6:44 unknown key 'foo'; allowed: lock, statement, away"},
     {EXPIRES "    partitions: keep\n",
      "6:17 'partitions' must be drop, not 'keep'"},
     {EXPIRES "    also: []\n",
