@@ -8,7 +8,7 @@ MESON_PLAIN = -Dtests=disabled
 MESON_SAN = --werror -Dtests=enabled -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false
 
 .PHONY: all demo quick test test-cluster test-mysql bench docs sanitized threads format clean setup-build setup-demo \
-    setup-test
+    setup-test setup-cluster
 
 all: setup-build
 	@test -f $(BUILD)/build.ninja || $(CONFIGURE) $(BUILD) $(MESON_PLAIN)
@@ -36,13 +36,13 @@ test: setup-test all sanitized threads
 	@LAPSE_BUILD_PLAIN=$(abspath $(BUILD)) LAPSE_BUILD_TSAN=$(abspath $(THREADS)) tests/run $(SANITIZED)
 
 # Servers that are several, and poolers before them, at length: `make test` has a part of it.
-test-cluster: setup-test all sanitized threads
+test-cluster: setup-cluster all sanitized threads
 	@LAPSE_CLUSTER=1 LAPSE_BUILD_PLAIN=$(abspath $(BUILD)) LAPSE_BUILD_TSAN=$(abspath $(THREADS)) \
 	    tests/run $(SANITIZED) cluster
 
 # What is tested on MariaDB, on a MySQL that is unpacked for it (scripts/mysql).
 MYSQL_AT ?= build-mysql
-MYSQL_SUITES = suite/bounds suite/check suite/fuse suite/history suite/init suite/input suite/keys suite/lease suite/newest \
+MYSQL_SUITES = cluster/mysql_group suite/bounds suite/check suite/fuse suite/history suite/init suite/input suite/keys suite/lease suite/newest \
     suite/own suite/owned suite/rows suite/suggested suite/sweep suite/times
 test-mysql: setup-test all sanitized
 	@scripts/mysql $(MYSQL_AT)
@@ -59,8 +59,8 @@ docs: setup-test all
 	@LAPSE=$(abspath $(BUILD)/lapse) /usr/bin/python3 -B tests/docs/test_docs.py --write
 	@LAPSE=$(abspath $(BUILD)/lapse) /usr/bin/python3 -B tests/contracts/test_pages.py --write
 
-setup-demo setup-test: setup-build
-setup-build setup-demo setup-test:
+setup-demo setup-test setup-cluster: setup-build
+setup-build setup-demo setup-test setup-cluster:
 	@scripts/setup $(@:setup-%=%)
 
 format:

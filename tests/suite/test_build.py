@@ -130,7 +130,7 @@ class Sets(unittest.TestCase):
     def test_a_set_that_is_not_there(self):
         for sets in ((), ("tests",)):
             done = Machine("apt-get").setup(*sets)
-            self.assertEqual((done.returncode, done.stderr), (2, "usage: scripts/setup build|demo|test|bench\n"))
+            self.assertEqual((done.returncode, done.stderr), (2, "usage: scripts/setup build|demo|test|cluster|bench\n"))
 
     def test_which_command_installs_which(self):
         for goal, sets in (("all", ["build"]), ("demo", ["build", "demo"]), ("sanitized", ["build", "test"]),
