@@ -808,6 +808,7 @@ static void choose_order(struct making *m)
         for (size_t i = 0; i < fewest; i++)
             order_by(m, best[i]);
         order_by(m, p->times[0].column);
+        p->sorts = behind == BEHIND_OTHERS || (behind == BEHIND_NOTHING && !t->lies_by_key);
     }
     if (m->policy->cap && p->beyond && plan_ranks_in_order(p->beyond->ranking))
         order_by_rank(m, p->beyond->ranking);

@@ -191,6 +191,9 @@ struct plan {
     const struct column **order; /* the cursor: ([columns of rows,] time, key), or the key alone */
     size_t n_order;
     enum walk walk;
+    bool
+        sorts; /* WALK_INDEX: the index does not end with the key, so that rows of one time would be sorted for
+                 * every batch */
     const char *walk_why;       /* for people */
     double due_per_block;       /* WALK_PLACE: as estimated; 0: not known */
     struct value *states;       /* what `rows` allows order[0] to be, in ascending order, where that is */

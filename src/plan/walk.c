@@ -25,6 +25,7 @@ static void take_order(struct plan *p, enum walk walk, const struct column *cons
     memcpy(p->order, columns, n * sizeof(*p->order));
     p->n_order = n;
     p->walk = walk;
+    p->sorts = false;
     p->n_states = 0;
 }
 

@@ -1,8 +1,10 @@
 /* pace: how hard a sweep may push. See pace.h.
  *
  * Two things are steered. The size of a batch follows the time that transactions take: one that took too long
- * makes the next one as small as it should have been, or half; after that they grow by an eighth each. And
- * after each transaction there is a pause, where something asks for one: of all that do, the longest.
+ * makes the next one as small as it should have been, or half; after that they grow by an eighth each. What a
+ * transaction costs by itself (to find rows, to commit) is told from what each row costs, by batches of different
+ * sizes: it is no reason to take ever fewer rows. And after each transaction there is a pause, where something asks
+ * for one: of all that do, the longest.
  *
  * Where nobody else is at work none of this costs anything: pauses for others begin when others are seen to
  * write, and end soon after they stop. */
@@ -20,6 +22,8 @@ enum {
     SLOWER_MOST = 8,    /* what one batch that took very long may count */
     LATENCY_PAUSES = 3, /* the longest pause for it, in batches */
     SMALL_PARTS = 32,   /* such a part of a batch is small */
+    LEAST_ROWS = 100,   /* no fewer, unless somebody asks for less */
+    LOCKED_AFTER = 32,  /* batches, for which locks that were met ask for less */
     QUEUE_LONG = 8,     /* transactions that a node of a cluster has yet to apply: soon it holds up all */
 };
 static const int64_t LOOK_EVERY_US = 200 * US_PER_MS, LAG_STEP_US = 500 * US_PER_MS,
@@ -142,32 +146,37 @@ static int size_of(int64_t rows)
     return size;
 }
 
-/* Whether rows cost much less in the last batch that was much larger: then it is not the rows that take so
- * long, but what every transaction costs, and fewer of them would only make it fall behind. */
-static bool costs_are_fixed(const struct pacer *p, const struct pace_batch *b)
-{
-    int last = -1;
-    for (int size = size_of(b->rows_all) + 2; size < PACE_SIZES; size++)
-        if (p->usual[size].number > (last < 0 ? 0 : p->usual[last].number))
-            last = size;
-    return last >= 0 && p->usual[last].last * 2 < (double)b->us / (double)b->rows_all;
-}
-
-/* What part of the time is not its rows', by the least that they ever cost in batches that were much larger.
- */
-static double fixed_part(const struct pacer *p, const struct pace_batch *b)
-{
-    double least = 0;
-    for (int size = size_of(b->rows_all) + 2; size < PACE_SIZES; size++)
-        if (p->usual[size].number && (least <= 0 || p->usual[size].us_per_row < least))
-            least = p->usual[size].us_per_row;
-    double rows_us = least * (double)b->rows_all;
-    return least > 0 && rows_us < (double)b->us ? 1 - rows_us / (double)b->us : 0;
-}
-
 static int64_t small(const struct pacer *p)
 {
     return p->batch > SMALL_PARTS ? p->batch / SMALL_PARTS : 1;
+}
+
+/* So many rows fit into the target, as far as can be told. */
+static int64_t fitting(const struct pacer *p, double share)
+{
+    double room = (double)target_us(p) * share - p->fit.a_us;
+    if (room <= 0 || p->fit.n == 0)
+        return 1;
+    return p->fit.b_us > room / (double)p->batch ? (int64_t)(room / p->fit.b_us) : p->batch;
+}
+
+/* Rows so dear that not even some of them fit into the target, by far. */
+static bool rows_are_dear(const struct pacer *p, int64_t rows)
+{
+    return p->fit.b_us * (double)rows > (double)target_us(p) * GROSS;
+}
+
+/* Fewer rows than that only make it fall behind: what every transaction costs would be most of the time. And
+ * where nobody has asked for less, neither the contract, nor others who write, nor those whose locks were
+ * met, some rows are no burden, but where each is dear. */
+static int64_t least_rows(const struct pacer *p)
+{
+    int64_t even = pace_fit_even(&p->fit), some = LEAST_ROWS < p->batch ? LEAST_ROWS : p->batch;
+    if (beside(p) && even > small(p))
+        even = small(p);
+    if (p->own_target || beside(p) || p->locked || rows_are_dear(p, some))
+        some = 1;
+    return clamp(even > some ? even : some, 1, p->batch);
 }
 
 static void shrink(struct pacer *p, int64_t rows, enum pace_reason why)
@@ -187,41 +196,71 @@ static enum pace_reason target_reason(const struct pacer *p)
 static void fit(struct pacer *p, const struct pace_batch *b)
 {
     double target = (double)target_us(p), fits = (double)b->rows * target * 0.8 / (double)b->us;
-    int64_t least = (double)b->us > target * GROSS ? 1 : b->rows / 2;
-    if (least < small(p) && (b->rows > small(p) || costs_are_fixed(p, b)))
+    int64_t least = (double)b->us > target * GROSS ? 1 : b->rows / 2, sensible = least_rows(p);
+    if (least < small(p) && b->rows > small(p))
         least = small(p); /* that far first: what fewer cost is seen then */
-    shrink(p, clamp((int64_t)fits, least > 1 ? least : 1, b->rows > 1 ? b->rows - 1 : 1), target_reason(p));
+    least = sensible > least ? sensible : least;
+    shrink(p, clamp((int64_t)fits, least, b->rows > least ? b->rows - 1 : least), target_reason(p));
 }
 
-/* Only what was full says that more would do; never beyond what the target seems to allow. */
+/* Batches of one size do not tell what of their time is for rows, and so whether more of them would take much longer:
+ * then the next one has fewer, or, where these would be too few, more. */
+static void vary(struct pacer *p)
+{
+    if (beside(p) || p->fit.known || p->fit.n < PACE_FIT_EXPECTS || p->rows == p->batch)
+        return;
+    int64_t fewer = p->rows - p->rows / 4, more = clamp(p->rows / 2, 0, p->batch - p->rows);
+    p->rows = fewer < least_rows(p) ? p->rows + more : fewer;
+}
+
+/* Only what was full says that more would do; never beyond what the target seems to allow, by this batch or
+ * by the last ones. */
 static void grow(struct pacer *p, const struct pace_batch *b)
 {
     double fits = b->us > 0 ? (double)b->rows * (double)target_us(p) * 0.9 / (double)b->us : (double)p->batch;
     int64_t more = p->doubling ? p->rows : p->rows / GROW_PARTS;
-    int64_t rows = p->rows + clamp(more, 1, p->batch - p->rows),
-            most = fits < (double)p->batch ? (int64_t)fits : p->batch;
+    int64_t rows = p->rows + clamp(more, 1, p->batch - p->rows), most = fitting(p, 0.9);
+    if (fits > (double)most)
+        most = fits < (double)p->batch ? (int64_t)fits : p->batch;
     if (rows > most && most < p->batch) {
         rows = most > p->rows ? most : p->rows;
         p->doubling = false;
         p->size_reason = target_reason(p);
     }
+    bool stays = rows == p->rows;
     p->rows = clamp(rows, 1, p->batch);
-    if (p->rows == p->batch)
-        p->size_reason = PACE_FREE;
+    if (stays)
+        vary(p);
+}
+
+/* Back from what turned out to be too few: by steps, of which each tells more. Beside others too few are only
+ * left by growing. */
+static void enough(struct pacer *p, const struct pace_batch *b)
+{
+    int64_t least = least_rows(p), most = b->rows > p->batch / 2 ? p->batch : b->rows * 2;
+    if (beside(p) || p->locked || p->fit.odd_rows)
+        return;
+    least = least < most ? least : most;
+    p->rows = least > p->rows ? least : p->rows;
 }
 
 static void resize(struct pacer *p, const struct pace_batch *b)
 {
-    double cost = (double)b->us / (double)b->rows;
-    p->us_per_row = p->us_per_row > 0 ? p->us_per_row + (cost - p->us_per_row) / 4 : cost;
+    pace_fit_add(&p->fit, b->rows, b->us);
     if (p->whole)
         return;
-    p->fixed = beside(p) ? p->fixed + (fixed_part(p, b) - p->fixed) / 16 : 0;
+    double all = p->fit.a_us + p->fit.b_us * (double)b->rows;
+    p->fixed = beside(p) && all > 0 ? p->fixed + (p->fit.a_us / all - p->fixed) / 16 : 0;
     p->dear |= p->fixed > DEAR;
     if (b->us > target_us(p))
         fit(p, b);
     else if (b->rows >= b->asked && b->asked >= p->rows)
         grow(p, b);
+    if (b->rows >= b->asked)
+        enough(p, b);
+    p->locked -= p->locked > 0;
+    if (p->rows == p->batch)
+        p->size_reason = PACE_FREE;
 }
 
 int64_t pacer_rows(const struct pacer *p)
@@ -236,6 +275,7 @@ void pacer_locked(struct pacer *p)
 {
     if (!p->whole && p->rows > small(p))
         shrink(p, p->rows / 2, PACE_LOCKS);
+    p->locked = LOCKED_AFTER;
 }
 
 /* --- how long it usually takes ---------------------------------------------------------------------------
@@ -248,13 +288,11 @@ static void compare(struct pacer *p, const struct pace_batch *b)
 {
     int size = size_of(b->rows_all);
     double cost = (double)b->us / (double)b->rows_all, *usual = &p->usual[size].us_per_row;
-    p->usual[size].last = cost;
-    p->usual[size].number = ++p->batches;
     if (p->usual[size].n++ == 0)
         *usual = cost;
     double times = *usual > 0 ? cost / *usual : 1;
     times = times < SLOWER_MOST ? times : SLOWER_MOST;
-    *usual += (cost - *usual) / (cost < *usual ? 4 : 64);
+    *usual += (cost - *usual) / (cost < *usual ? 16 : 64);
     p->usual[size].n = p->usual[size].n < USUAL_AFTER ? p->usual[size].n : USUAL_AFTER;
     if (p->usual[size].n >= USUAL_AFTER)
         p->slower += (times - p->slower) / 4;
@@ -402,9 +440,10 @@ static void hear_others(struct pacer *p, const struct pressure *said, int64_t us
         return;
     p->doubling = !p->beside; /* alone again: soon as fast as before */
     p->dear = false;
-    double fits = p->us_per_row > 0 ? (double)target_us(p) / p->us_per_row : (double)p->rows;
-    if (beside(p) && !p->own_target && fits < (double)p->rows)
-        shrink(p, (int64_t)fits, PACE_WRITERS);
+    int64_t fits = fitting(p, 1), least = least_rows(p);
+    fits = fits > least ? fits : least;
+    if (beside(p) && !p->own_target && p->fit.n && fits < p->rows)
+        shrink(p, fits, PACE_WRITERS);
 }
 
 /* Where the log stood when, often enough to tell the delays that matter. */

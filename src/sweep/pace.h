@@ -34,9 +34,20 @@ struct pace_batch {
     int64_t us;       /* its transaction took */
 };
 
+/* What a transaction takes: a_us of its own, and b_us for each row of the policy's table. Least squares over
+ * recent batches, of which older ones count less and less. */
+struct pace_fit {
+    double weight, x, y, xx, xy; /* sums over batches: of 1, rows, us, rows², rows·us */
+    double a_us, b_us;
+    bool known;               /* there were batches of different sizes: a and b can be told apart */
+    int n;                    /* batches, up to a few */
+    int64_t odd_rows, odd_us; /* the last one, where it was far from what was expected; else 0 */
+};
+
 enum {
-    PACE_SIZES = 24,     /* powers of two, by which batches are compared */
-    PACE_POSITIONS = 64, /* of the log, remembered to tell a replica's delay by */
+    PACE_FIT_EXPECTS = 4, /* batches, until it is known what to expect */
+    PACE_SIZES = 24,      /* powers of two, by which batches are compared */
+    PACE_POSITIONS = 64,  /* of the log, remembered to tell a replica's delay by */
 };
 /* What it knows. Its fields are its own. */
 struct pacer {
@@ -50,15 +61,13 @@ struct pacer {
     int64_t rows; /* of the next batch */
     bool doubling;
     enum pace_reason size_reason;
-    double us_per_row; /* of the policy's own table, lately; 0: not measured yet */
+    struct pace_fit fit;
+    int locked; /* batches, until locks that were met are forgotten */
     struct {
         double us_per_row;
         int n;
-        double last;     /* of the last such batch, which was … */
-        int64_t number;  /* … this one of the run; 0: none */
     } usual[PACE_SIZES]; /* all rows, by the size of the batch */
-    int64_t batches;
-    double slower; /* how many times longer than usual it takes now */
+    double slower;       /* how many times longer than usual it takes now */
 
     int64_t seen_us;  /* the clock, as last told */
     int64_t until_us; /* no transaction before */
@@ -87,6 +96,12 @@ struct pacer {
     size_t n_positions;
 };
 void pacer_init(struct pacer *p, const struct policy *policy, int64_t now_us);
+
+/* Adds a batch; the rows at which they cost as much as the transaction itself: with fewer, most of the time
+ * is not for rows. At least 1; INT64_MAX: rows cost nothing that can be seen. Of its own only where sizes
+ * differed, else 1. */
+void pace_fit_add(struct pace_fit *f, int64_t rows, int64_t us);
+int64_t pace_fit_even(const struct pace_fit *f);
 
 /* How many rows the next batch may have: at least 1, never more than the policy's batch. */
 int64_t pacer_rows(const struct pacer *p);

@@ -225,6 +225,28 @@ class Alone(PaceCase):
                 self.assertEqual(r.policy("t")["rows"], 20_000)
                 self.assertNotIn("writers", r.policy("t")["pace"]["waited_ms"], r)
 
+    def test_many_rows_of_one_time_go_about_as_fast_as_by_one_delete(self):
+        """They are not sorted anew for each batch. Both in one run, in turns: the best of three, for others use the machine."""
+        n, ratios, most = 60_000, [], self.per_engine(sqlite=60, postgres=100, mariadb=30)
+        batch = self.per_engine(sqlite=100, postgres=500, mariadb=500)
+        for turn in range(3):
+            times = {}
+            for name in ("one", "many"):
+                table = f"{name}{turn}"
+                self.given(f"create table {table} (id varchar(40) primary key, name varchar(20), state varchar(20), at_ms bigint);"
+                           f"create index {table}_at on {table}(name, state, at_ms);"
+                           f"insert into {table} select cast(n * 7919 % {n} as varchar(40)), 'job', 'done', 1000 from ({self.series(n)}) s")
+            began = time.monotonic()
+            self.db.execute(f"delete from one{turn} where name = 'job' and state = 'done' and at_ms <= {MS}")
+            times["one"] = time.monotonic() - began
+            p = self.sweep(f"policies: {{ t: {{ table: many{turn}, rows: {{ name: job, state: done }}, expires: at_ms, batch: {batch} }} }}", timeout=300).policy("t")
+            self.assertEqual((p["rows"], p["outcome"]), (n, "done"), p)
+            self.assertLess(p["batches"], n / 100 * 1.2, p)
+            ratios.append(p["duration_ms"] / 1000 / times["one"])
+            if ratios[-1] < most:
+                return
+        self.fail(f"the sweep takes so many times as long as one DELETE: {ratios}")
+
     def test_what_it_writes_itself_is_nobody_else(self):
         """A lease is written in every batch."""
         self.slow("t", 0.0005)
@@ -279,6 +301,15 @@ class AlonePostgres(Alone, unittest.TestCase):
         self.db = self.server.fresh()
         self.addCleanup(self.db.close)
         super().setUp()
+
+
+    def test_what_each_transaction_costs_does_not_make_them_many(self):
+        """A DELETE that takes longer than the target however few its rows."""
+        self.given("create function slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.08); return null; end';"
+                   "create trigger slow after delete on t for each statement execute function slow()")
+        self.fill(2000)
+        p = self.sweep(SWEEP.format("batch: 100"), timeout=120).policy("t")
+        self.assertEqual((p["rows"], p["batches"]), (2000, 20), p)
 
 
 class AloneMariadb(Alone, unittest.TestCase):

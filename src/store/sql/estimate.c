@@ -12,14 +12,14 @@ static bool counts(const struct table *t)
     return t->lies_by_key && t->n_key == 1 && t->key[0]->type == TYPE_INTEGER && !t->key[0]->is_unsigned;
 }
 
-/* How many times are earlier; one that is the same counts half. */
+/* How many times are earlier; of the same time an index has the rows in the order of their key. */
 static double rank_of(const struct rows *found, size_t row)
 {
     double rank = 0;
     int64_t own = sqlstore_number(rows_at(found, row));
     for (size_t i = 0; i < found->n_rows; i++) {
         int64_t other = sqlstore_number(rows_at(found, i));
-        rank += other < own ? 1 : other == own && i != row ? 0.5 : 0;
+        rank += other < own || (other == own && i < row);
     }
     return rank;
 }

@@ -111,6 +111,15 @@ static void and_is_part(struct stmt *s, const struct dialect *d, const struct ta
         d->is_part(s, t);
 }
 
+/* Where rows are to be found by the key, though an index leads to their time, that index is of no use for it. */
+static void due(struct writer *w, const struct plan *p)
+{
+    bool only_key = p->walk == WALK_KEY && p->index;
+    sql_add(w->s, only_key ? "(" : "");
+    sql_expression(w, THIS, p->due);
+    sql_add(w->s, only_key ? ") IS TRUE" : "");
+}
+
 static void scout(struct stmt *s, const struct dialect *d, const struct plan *p, const struct stretch *in,
                   int64_t most, const struct index *held_to)
 {
@@ -120,7 +129,7 @@ static void scout(struct stmt *s, const struct dialect *d, const struct plan *p,
     if (held_to && d->use_index)
         d->use_index(s, held_to);
     sql_add(s, "\nWHERE ");
-    sql_expression(&w, THIS, p->due);
+    due(&w, p);
     within(s, d, p, in);
     and_is_part(s, d, p->root.table);
     order_by(s, d, p, in && in->first ? 1 : 0);
@@ -167,6 +176,8 @@ void sql_cut(struct stmt *s, const struct dialect *d, const struct plan *p, cons
     sql_bind_integer(s, d, rows - 1);
 }
 
+/* No index is used for what else is said of these rows, but that of their key: whatever the planner believes of a
+ * table of which it knows little, the rows are few. */
 void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
 {
     struct writer w = sql_writer(s, d, p);
@@ -180,8 +191,9 @@ void sql_pick_set(struct stmt *s, const struct dialect *d, const struct plan *p)
     for (size_t i = 0; i < COUNT_OF(own); i++) {
         if (!own[i] || own[i]->kind == EXPR_TRUE)
             continue;
-        sql_add(s, "\nAND ");
+        sql_add(s, "\nAND (");
         sql_expression(&w, THIS, own[i]);
+        sql_add(s, ") IS TRUE");
     }
     and_is_part(s, d, p->root.table);
     d->lock(s, THIS, LOCK_SKIP);

@@ -35,6 +35,7 @@ void sql_store_release(struct sql_store *s)
 {
     release_sets(s);
     sqlstore_forget_ahead(s);
+    sqlstore_forget_found(s);
 }
 
 /* The plan's sets, and one more for the rows found last while a subtree is gathered. */
@@ -654,9 +655,8 @@ static int pick_set(struct sql_store *s, const struct plan *p, const struct stmt
     return 0;
 }
 
-/* Locks those of these rows that are still due by what they say themselves. */
-static int pick_these(struct sql_store *s, const struct plan *p, const struct rows *these, struct slice *ret,
-                      struct err *e)
+int sqlstore_pick_these(struct sql_store *s, const struct plan *p, const struct rows *these,
+                        struct slice *ret, struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     sqlstore_prepare_sets(s, p);
@@ -684,7 +684,8 @@ static int read_and_pick(struct sql_store *s, const struct plan *p, struct stret
             return -1;
         if (!found.n_rows)
             return 0;
-        if (pick_these(s, p, &found, ret, e) < 0)
+        s->found.wanted |= sqlstore_is_of_one_time(p, &found, most);
+        if (sqlstore_pick_these(s, p, &found, ret, e) < 0)
             return -1;
         in.after = &ret->end;
     } while (!ret->picked);
@@ -696,10 +697,18 @@ static int pick_in(struct sql_store *s, const struct plan *p, const struct stret
 {
     AUTO(stmt_release) struct stmt st = {0};
     AUTO(rows_release) struct rows found = {0};
+    struct stretch rest = *in;
+    if (p->sorts && sqlstore_pick_found(s, p, &rest, most, ret, e) < 0)
+        return -1;
+    if (ret->picked)
+        return 0;
     if (s->engine->dialect->picks_by_read)
-        return read_and_pick(s, p, *in, most, ret, e);
-    sql_pick(&st, s->engine->dialect, p, in, most);
-    return sqlstore_pick(s, p, &st, ret, &found, e);
+        return read_and_pick(s, p, rest, most, ret, e);
+    sql_pick(&st, s->engine->dialect, p, &rest, most);
+    if (sqlstore_pick(s, p, &st, ret, &found, e) < 0)
+        return -1;
+    s->found.wanted |= sqlstore_is_of_one_time(p, &found, most);
+    return 0;
 }
 
 /* One state after the other, from the cursor's on. A cursor that stands at none of them (the column took a
@@ -735,15 +744,22 @@ int sqlstore_slice(struct store *store, const struct plan *p, const struct stret
                    struct slice *ret, struct err *e)
 {
     struct sql_store *s = sqlstore_of(store);
+    int64_t begun = when_monotonic_us();
     sqlstore_prepare_sets(s, p);
-    return pick_roots(s, p, in, most, ret, e) < 0 ? -1 : take_roots(s, p, ret, e);
+    if (pick_roots(s, p, in, most, ret, e) < 0)
+        return -1;
+    int64_t picked = when_monotonic_us();
+    if (take_roots(s, p, ret, e) < 0)
+        return -1;
+    sqlstore_note_pick(s, p, ret->picked, picked - begun, when_monotonic_us() - picked);
+    return 0;
 }
 
 int sqlstore_slice_of(struct store *store, const struct plan *p, const struct rows *these, struct slice *ret,
                       struct err *e)
 {
     struct sql_store *s = sqlstore_of(store);
-    return pick_these(s, p, these, ret, e) < 0 ? -1 : take_roots(s, p, ret, e);
+    return sqlstore_pick_these(s, p, these, ret, e) < 0 ? -1 : take_roots(s, p, ret, e);
 }
 
 /* The name alone would not do: after a failover another transaction may have it. */

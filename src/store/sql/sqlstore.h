@@ -88,6 +88,14 @@ struct sql_store {
         struct rows keys;
         size_t taken;
     } ahead; /* keys of rows that may go ahead, found for several transactions at once */
+    struct {
+        const struct plan *plan;          /* NULL: none */
+        struct rows rows;                 /* as sql_scout gives them */
+        size_t taken;                     /* … of which so many were picked from */
+        struct cursor after, upto, first; /* the stretch that they are of */
+        bool wanted;                      /* they are to be found for the next slice */
+        int slow;                         /* slices in a row that took long to find rows for */
+    } found;                              /* due rows, found for several slices at once */
 };
 void sql_store_release(struct sql_store *s); /* the sets */
 

@@ -12,6 +12,17 @@ int sqlstore_query_any(struct sql_store *s, const struct stmt *st, bool *ret, st
  */
 int sqlstore_pick(struct sql_store *s, const struct plan *p, const struct stmt *st, struct slice *ret,
                   struct rows *ret_found, struct err *e);
+/* Locks those of these rows that are still due by what they say themselves: set 0. */
+int sqlstore_pick_these(struct sql_store *s, const struct plan *p, const struct rows *these,
+                        struct slice *ret, struct err *e);
+/* Plans that sort: picks of what was found for several slices, as far as there is any; `in` then begins behind what
+ * others held. Whether a picked slice is all of one time; what it took to pick, and to delete what was picked. */
+int sqlstore_pick_found(struct sql_store *s, const struct plan *p, struct stretch *in, int64_t most,
+                        struct slice *ret, struct err *e);
+bool sqlstore_is_of_one_time(const struct plan *p, const struct rows *picked, int64_t most);
+void sqlstore_note_pick(struct sql_store *s, const struct plan *p, int64_t rows, int64_t pick_us,
+                        int64_t rest_us);
+void sqlstore_forget_found(struct sql_store *s);
 /* Picks by plans that walk as rows lie; and where a part of so many due rows ends. */
 int sqlstore_pick_by_place(struct sql_store *s, const struct plan *p, const struct stretch *in, int64_t most,
                            struct slice *ret, struct err *e);
