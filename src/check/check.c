@@ -16,6 +16,7 @@ struct asking {
     struct findings *findings;
     bool refused; /* the database does not accept the policy's conditions */
     char unreadable[sizeof(((struct time_sample *)0)->example)]; /* a time that cannot be read, or "" */
+    bool timeless;                                               /* no value of a time column is a time */
 };
 
 static const struct policy *policy_of(const struct asking *a)
@@ -148,7 +149,8 @@ static void check_readable(struct asking *a, const struct time_column *t, const 
     }
     if (!a->thorough)
         return;
-    findings_add(a->findings, FINDING_WARNING, policy_of(a)->name, t->at,
+    a->timeless = true;
+    findings_add(a->findings, FINDING_ERROR, policy_of(a)->name, t->at,
                  t->encoding == TIME_TEXT
                      ? "name a column of times; text is read as YYYY-MM-DDTHH:MM:SSZ or YYYY-MM-DD HH:MM:SS"
                      : "name a column of times",
@@ -408,6 +410,15 @@ static int check_unusable(struct asking *a, struct err *e)
     return take_delay(a, &failed, what, e);
 }
 
+/* What the rows with the highest keys say of all. */
+static int check_newest_rows(struct asking *a, struct err *e)
+{
+    struct err failed = ERR_INIT;
+    if (a->timeless || check_recent(a->plan, a->store, a->findings, &failed) == 0)
+        return 0;
+    return take_delay(a, &failed, "its newest rows", e);
+}
+
 /* --- the source of orphans
  * ----------------------------------------------------------------------------------- */
 
@@ -527,7 +538,7 @@ static int check_served(struct asking *a, struct err *e)
     struct err failed = ERR_INIT;
     bool served = true;
     AUTO(text_release) struct text words = {0};
-    if (!p->index || p->examines || p->judge_again)
+    if (!p->index || p->examines || p->judge_again || a->timeless)
         return 0;
     if (a->store->ops->served(a->store, p, &served, &words, &failed) < 0)
         return take_delay(a, &failed, p->index->name, e);
@@ -541,13 +552,15 @@ static int check_served(struct asking *a, struct err *e)
 /* Conditions that are not accepted cannot be counted with; the rest can be asked all the same. */
 static int ask_database(struct asking *a, struct err *e)
 {
-    if (check_accepts(a, e) || check_source(a, e) || check_times(a, e) || check_ranking(a, e))
+    if (check_source(a, e) || check_ranking(a, e))
         return -1;
     if (a->thorough && (check_all_states(a, e) || check_folding(a, e)))
         return -1;
     if (!a->thorough || a->refused)
         return 0;
-    return check_unusable(a, e) || check_fuse(a, e) || check_drops(a, e) || check_served(a, e) ? -1 : 0;
+    if (check_unusable(a, e) || check_newest_rows(a, e) || check_fuse(a, e) || check_drops(a, e))
+        return -1;
+    return check_served(a, e);
 }
 
 /* Where reading is denied the database would only say so once more. */
@@ -613,13 +626,18 @@ int check_suggest_tables(struct store *s, const struct facts *facts, const struc
     return 0;
 }
 
+static void check_parts(const struct plan *p, bool thorough, bool timeless, struct findings *findings);
+
 int check_made(const struct plan *plan, struct store *s, bool thorough, struct findings *findings,
                struct err *e)
 {
     struct asking a = {.plan = plan, .store = s, .thorough = thorough, .findings = findings};
-    check_plan(plan, thorough, findings);
+    bool readable = may_read_all(plan->facts);
+    if (readable && (check_accepts(&a, e) || check_times(&a, e)))
+        return -1;
+    check_parts(plan, thorough, a.timeless, findings);
     refuse_ranks(plan, s, findings);
-    return may_read_all(plan->facts) ? ask_database(&a, e) : 0;
+    return readable ? ask_database(&a, e) : 0;
 }
 
 /* Said, since whoever asks for several expects them. */
@@ -636,9 +654,10 @@ static void check_workers(const struct survey *s)
                      (long long)p->workers);
 }
 
-void check_plan(const struct plan *p, bool thorough, struct findings *findings)
+static void check_parts(const struct plan *p, bool thorough, bool timeless, struct findings *findings)
 {
     struct survey s = survey_of(p, findings);
+    s.timeless = timeless;
     check_fkeys(&s);
     check_access(&s);
     check_references(&s);
@@ -649,6 +668,11 @@ void check_plan(const struct plan *p, bool thorough, struct findings *findings)
     check_split(&s);
     if (thorough)
         check_workers(&s);
+}
+
+void check_plan(const struct plan *p, bool thorough, struct findings *findings)
+{
+    check_parts(p, thorough, false, findings);
 }
 
 int check_plan_indexes(const struct plan *p, struct store *s, struct findings *findings, struct err *e)

@@ -251,7 +251,8 @@ static void check_reference_index(const struct survey *s, const struct reference
 
 void check_indexes(const struct survey *s)
 {
-    check_due_index(s);
+    if (!s->timeless)
+        check_due_index(s);
     check_rank_index(s);
     for (size_t i = 0; i < s->n_references; i++)
         if (!is_said_before(s, i))

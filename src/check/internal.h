@@ -31,6 +31,7 @@ struct survey {
     size_t n_losers;
     struct reference *references;
     size_t n_references;
+    bool timeless; /* a time column holds no times: an index on it serves nothing */
 };
 struct survey survey_of(const struct plan *p, struct findings *findings);
 
@@ -80,6 +81,7 @@ void check_orphan_index(const struct survey *s);
 
 /* Values that a column takes for one that `rows` or `where` names, though they are others. 0, or the
  * database's error. */
+int check_recent(const struct plan *p, struct store *s, struct findings *findings, struct err *e);
 int check_lookalikes(const struct plan *p, struct store *s, struct findings *findings, struct err *e);
 
 /* Names the nearest table where a finding (`from` on) says that one is not there. */

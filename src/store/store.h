@@ -134,6 +134,14 @@ struct time_sample {
     char example[64];                                /* one unreadable or implausible value */
 };
 
+/* The rows with the highest keys, of those that a policy may touch. */
+struct recent {
+    int64_t rows, due; /* looked at; of them, old enough */
+    bool more;         /* there may be others */
+    bool has_newest;
+    instant newest; /* of their times */
+};
+
 /* Two values of a column, from a bounded sample, whose order says nothing: a number and a text, or times
  * written in different ways. */
 struct disorder {
@@ -259,6 +267,7 @@ struct store_ops {
      * not. */
     int (*accepts)(struct store *s, const struct plan *p, struct err *e);
     int (*sample)(struct store *s, const struct plan *p, size_t time, struct time_sample *ret, struct err *e);
+    int (*recent)(struct store *s, const struct plan *p, struct recent *ret, struct err *e);
     int (*disorder)(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
                     struct err *e);
     /* Values of some columns as they are, long texts cut, from a few rows of the table; *ret_whole: it has no

@@ -636,3 +636,75 @@ class Privileges(Checks, PostgresTest):
         dsn = self.as_role("grant select, delete, update on t to ROLE")
         r = lapse(dsn, "policies: {t: {table: t, expires: at_ms}}", "check", "--json")
         self.assertEqual(r.code, 0, r)
+
+
+@every_engine
+class WhatRowsSay(Case):
+    """What is worth a word though nothing is wrong with the contract itself: told by a few rows, not by all."""
+
+    def table(self, count, old, kind="bigint"):
+        self.given(f"drop table if exists t; create table t (id integer primary key, s varchar(20), at_ms {kind}); create index t_at on t (at_ms)")
+        far = 4102444800000 - 1000
+        self.given(f"insert into t select n, 'done', case when n <= {old} then 1000000000000 else {far} end from ({self.series(count)}) as g")
+
+    def words(self, keep="keep: 6m", rest=""):
+        return self.check(f"policies: {{t: {{table: t, age: at_ms, {keep}{rest}}}}}")
+
+    def test_nearly_all_rows_are_due(self):
+        self.table(1200, 1200)
+        for keep, said in (("keep: 6m", "6 minutes"), ("keep: 86400000", "1 day"),
+                           ("keep: {by: s, values: {done: 90m}}", "done 1 hour 30 minutes, others for ever")):
+            with self.subTest(keep):
+                self.finding(self.words(keep), "warning", "nearly all rows are due", "1200 of all 1200 rows", f"at a keep of {said}")
+        for keep, rest in (("keep: never", ""), ("keep: 50000d", ""), ("keep: 6m", ", rows: {s: open}"),
+                           ("keep: {by: s, values: {open: 1m}}", "")):
+            with self.subTest(keep=keep, rest=rest):
+                self.no_finding(self.words(keep, rest), "nearly all")
+
+    def test_not_of_few_rows_or_of_many_that_are_young(self):
+        for count, old in ((999, 999), (1200, 1100)):
+            self.table(count, old)
+            self.no_finding(self.words(), "nearly all")
+
+    def test_of_many_rows_those_with_the_highest_keys_are_looked_at(self):
+        self.table(12000, 11900)
+        f = self.finding(self.words(), "warning", "nearly all rows are due", "of the 10000 rows with the highest keys")
+        self.assertIn("9900 of", f["what"])
+        self.table(12000, 4000)
+        self.no_finding(self.words(), "nearly all")
+
+    def ahead(self, kind, value, *words, rest=""):
+        self.given(f"drop table if exists a; create table a (id integer primary key, at_time {kind})")
+        self.given(f"insert into a values (1, {value}), (2, null)")
+        r = self.check(f"policies: {{a: {{table: a, age: at_time, keep: 1d{rest}}}}}")
+        if not words:
+            self.no_finding(r, "ahead")
+            return
+        self.assertRegex(self.finding(r, "warning", "at_time", "ahead", *words)["what"], "lies 1 hour (1[0-9]|20) minutes ahead")
+
+    def test_the_newest_time_lies_ahead(self):
+        later, now = self.clock(4830), self.clock(0)
+        if self.on_sqlite:
+            self.ahead("text", f"replace({later}, 'Z', '')", "no other zone is given, so what has no offset is read as utc")
+            self.ahead("text", now)
+        else:
+            local, instant = self.per_engine(postgres=("timestamp", "timestamptz"), mariadb=("datetime(6)", "timestamp(6)"), sqlite=None)
+            utc = self.per_engine(postgres="({}) at time zone 'utc'", mariadb="{}", sqlite=None)
+            self.ahead(local, utc.format(later), "; no other zone is given, read as utc", "zone: europe/prague")
+            self.ahead(local, utc.format(self.clock(4830 + 3600)), "read as of zone africa/lagos", rest=", zone: Africa/Lagos")
+            self.ahead(instant, later, "ahead of the database's clock")
+            self.ahead(local, utc.format(now))
+            self.ahead(instant, now)
+
+    def test_a_column_without_any_time(self):
+        self.given("create table n (id integer primary key, at text)")
+        self.insert("n", (1, "tomorrow"), (2, "soon"), (3, None))
+        contract = "policies: {n: {table: n, age: at, keep: 1d}}"
+        r = self.check(contract, code=3)
+        self.finding(r, "error", "none of the 2 values looked at is a time", "for example '")
+        self.no_finding(r, "create index")
+        self.no_finding(r, "no index")
+        self.insert("n", (4, "2024-01-01T00:00:00Z"))
+        r = self.check(contract, code=0)
+        self.finding(r, "warning", "no index", "create index")
+        self.finding(r, "warning", "that is no time")

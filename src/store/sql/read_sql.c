@@ -574,6 +574,35 @@ void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, c
     sql_bind_integer(s, d, most);
 }
 
+void sql_recent(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most)
+{
+    const struct table *t = p->root.table;
+    struct writer w = sql_writer(s, d, p);
+    sql_add(s, "SELECT ");
+    sql_builtin(s, d, "count(*), ");
+    sql_builtin(s, d, "count(lapse_recent.lapse_due), ");
+    sql_builtin(s, d, "max(lapse_recent.lapse_at) FROM (SELECT CASE WHEN ");
+    sql_expression(&w, THIS, p->aged);
+    sql_add(s, " THEN 1 END AS lapse_due, ");
+    if (p->n_times > 1)
+        d->latest(s, THIS, p->times, p->n_times);
+    else
+        d->time_value(s, THIS, &p->times[0]);
+    sql_add(s, " AS lapse_at");
+    sql_from_table(s, d, t, THIS);
+    sql_add(s, " WHERE ");
+    sql_expression(&w, THIS, p->matches);
+    sql_add(s, " ORDER BY ");
+    for (size_t i = 0; i < t->n_key; i++) {
+        sql_add(s, i ? ", " : "");
+        sql_column(s, d, THIS, t->key[i]);
+        sql_add(s, " DESC");
+    }
+    sql_add(s, " LIMIT ");
+    sql_bind_integer(s, d, most);
+    sql_add(s, ") AS lapse_recent");
+}
+
 void sql_alone(struct stmt *s, const struct dialect *d, const struct plan *p, const struct table *t,
                const struct expr *x)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLE_ROWS = 1000 };
+enum { SAMPLE_ROWS = 1000, RECENT_ROWS = 10000 };
 
 enum { EXAMPLE_SIZE = sizeof(((struct time_sample *)0)->example) };
 _Static_assert(sizeof(((struct disorder *)0)->one) == EXAMPLE_SIZE, "examples are of one size");
@@ -89,6 +89,28 @@ int sqlstore_sample(struct store *store, const struct plan *p, size_t time, stru
             sample_text(t, rows_at(&found, i), ret);
     }
     return r;
+}
+
+int sqlstore_recent(struct store *store, const struct plan *p, struct recent *ret, struct err *e)
+{
+    struct sql_store *s = sqlstore_of(store);
+    AUTO(stmt_release) struct stmt st = {0};
+    AUTO(rows_release) struct rows found = {0};
+    *ret = (struct recent){0};
+    sql_recent(&st, s->engine->dialect, p, RECENT_ROWS);
+    int r = sqlstore_reading(s, p, e);
+    if (r == 0)
+        r = s->engine->query(s, &st, &found, e);
+    s->engine->rollback(s);
+    if (r < 0 || !found.n_rows)
+        return r;
+    const struct value *row = rows_at(&found, 0);
+    ret->rows = sqlstore_number(&row[0]);
+    ret->due = sqlstore_number(&row[1]);
+    ret->more = ret->rows == RECENT_ROWS;
+    ret->has_newest = row[2].kind != VALUE_NULL;
+    ret->newest = ret->has_newest ? sqlstore_number(&row[2]) : 0;
+    return 0;
 }
 
 static bool is_number(const struct value *v)

@@ -442,6 +442,8 @@ void sql_waits_for(struct stmt *s, const struct dialect *d, const struct plan *p
                    const struct wait *w, int64_t most);
 void sql_sample(struct stmt *s, const struct dialect *d, const struct plan *p, const struct column *c,
                 int64_t most);
+/* Of up to `most` rows with the highest keys: their number, how many are old enough, the newest time. */
+void sql_recent(struct stmt *s, const struct dialect *d, const struct plan *p, int64_t most);
 void sql_has(struct stmt *s, const struct dialect *d, const struct table *t, const struct expr *is);
 /* A value of the column that equals values[0] for it, but is none of the n byte for byte. Only for dialects
  * with `exactly`. */

@@ -103,6 +103,7 @@ void sql_store_release(struct sql_store *s); /* the sets */
 int sqlstore_accepts(struct store *s, const struct plan *p, struct err *e);
 int sqlstore_sample(struct store *s, const struct plan *p, size_t time, struct time_sample *ret,
                     struct err *e);
+int sqlstore_recent(struct store *s, const struct plan *p, struct recent *ret, struct err *e);
 int sqlstore_look(struct store *s, const struct table *t, const struct column *const *columns, size_t n,
                   struct rows *ret, bool *ret_whole, struct err *e);
 int sqlstore_disorder(struct store *s, const struct plan *p, const struct column *c, struct disorder *ret,
@@ -149,12 +150,12 @@ extern const struct own_ops sqlown;      /* own.c */
 extern const struct purge_ops sqlpurges; /* purge_queue.c */
 extern const struct keyed_ops sqlkeyed;  /* keyed.c */
 #define SQLSTORE_VERBS                                                                                       \
-    .accepts = sqlstore_accepts, .sample = sqlstore_sample, .disorder = sqlstore_disorder,                   \
-    .look = sqlstore_look, .has_value = sqlstore_has_value, .lookalike = sqlstore_lookalike,                 \
-    .count = sqlstore_count, .count_beside = sqlstore_count_beside, .kept = sqlstore_kept,                   \
-    .probe = sqlstore_probe, .look_begin = sqlstore_look_begin, .look_end = sqlstore_look_end,               \
-    .remaining = sqlstore_remaining, .size = sqlstore_size, .explain = sqlstore_explain,                     \
-    .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,                               \
+    .accepts = sqlstore_accepts, .sample = sqlstore_sample, .recent = sqlstore_recent,                       \
+    .disorder = sqlstore_disorder, .look = sqlstore_look, .has_value = sqlstore_has_value,                   \
+    .lookalike = sqlstore_lookalike, .count = sqlstore_count, .count_beside = sqlstore_count_beside,         \
+    .kept = sqlstore_kept, .probe = sqlstore_probe, .look_begin = sqlstore_look_begin,                       \
+    .look_end = sqlstore_look_end, .remaining = sqlstore_remaining, .size = sqlstore_size,                   \
+    .explain = sqlstore_explain, .begin = sqlstore_begin, .slice = sqlstore_slice, .scout = sqlstore_scout,  \
     .slice_of = sqlstore_slice_of, .weigh = sqlstore_weigh, .look_up = sqlstore_look_up,                     \
     .mark = sqlstore_mark, .undo = sqlstore_undo, .commit = sqlstore_commit, .rollback = sqlstore_rollback,  \
     .judge_row = sqlstore_judge_row, .backlog = sqlstore_backlog, .cut = sqlstore_cut,                       \
