@@ -660,6 +660,7 @@ static void check_parts(const struct plan *p, bool thorough, bool timeless, stru
     s.timeless = timeless;
     check_fkeys(&s);
     check_access(&s);
+    check_policy_path(&s, thorough);
     check_references(&s);
     check_orphan(&s);
     check_partitions(&s);

@@ -70,6 +70,20 @@ void check_engine(const struct facts *f, const struct table *t, struct findings 
 void check_sight(const struct facts *f, const struct table *t, struct findings *findings, const char *policy,
                  struct place at);
 const char *hook_words(struct arena *a, const struct table *t);
+/* What a policy or purge has run that looks names up on the search path, and the tables whose rows it deletes
+ * or changes: a trigger of such a table, or NULL; a condition, or NULL. */
+struct path_use {
+    const struct table **tables;
+    size_t n_tables;
+    const char *what; /* the first that does so; NULL: nothing does */
+    struct place at;
+};
+void path_use_table(struct path_use *u, struct arena *a, const struct table *t, const char *trigger,
+                    struct place at);
+void path_use_sql(struct path_use *u, const struct expr *x);
+void check_path(const struct path_use *u, const struct facts *f, bool thorough, struct findings *findings,
+                const char *policy);
+void check_policy_path(const struct survey *s, bool thorough);
 void check_references(const struct survey *s);
 void check_indexes(const struct survey *s);
 void check_split(const struct survey *s);

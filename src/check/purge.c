@@ -150,6 +150,17 @@ static void check_advice(const struct looking *l, const struct erasing *x)
                      hook_words(l->findings->arena, x->table), x->table->print);
 }
 
+static void check_purge_path(const struct looking *l, bool thorough)
+{
+    struct path_use u = {0};
+    for (size_t i = 0; i < l->plan->n; i++) {
+        const struct erasing *x = &l->plan->erases[i];
+        path_use_table(&u, l->findings->arena, x->table, x->table->delete_trigger, x->at);
+        path_use_sql(&u, x->keep);
+    }
+    check_path(&u, l->plan->facts, thorough, l->findings, l->name);
+}
+
 void check_purge_plan(const struct purge_plan *p, bool thorough, struct findings *findings)
 {
     const struct looking l = {p, findings, purge_finding_name(findings->arena, p->space)};
@@ -166,6 +177,7 @@ void check_purge_plan(const struct purge_plan *p, bool thorough, struct findings
         if (thorough)
             check_advice(&l, x);
     }
+    check_purge_path(&l, thorough);
 }
 
 /* --- the space -------------------------------------------------------------------------------------------

@@ -107,16 +107,19 @@ struct table {
     const char
         *part_of; /* the table it is a partition of, or inherits from: its rows are not all; NULL: none */
     bool ranges;  /* it has partitions by range, at any depth */
-    const struct table *whole; /* it stands for a partition of this one, alone; NULL: for itself */
-    const char *owner;         /* whom it belongs to; NULL: nobody, or it does not matter */
-    bool owned;                /* … which this user is, or may act as */
-    bool delete_hooks;         /* a trigger or rule may keep a row that is deleted, or put it back */
-    bool update_hooks;         /* … that is updated */
-    bool hooks_hidden;         /* this user may not see triggers: there may be such */
-    const char *hooks;         /* their names, ", " between them; NULL: not known */
-    const char *unsafe_engine; /* MariaDB: its storage engine, which keeps no transactions; NULL: it does */
-    bool keeps_history;        /* rows that are deleted stay in it as its history */
-    bool rows_hidden;          /* row security applies to us */
+    const struct table *whole;  /* it stands for a partition of this one, alone; NULL: for itself */
+    const char *owner;          /* whom it belongs to; NULL: nobody, or it does not matter */
+    bool owned;                 /* … which this user is, or may act as */
+    bool delete_hooks;          /* a trigger or rule may keep a row that is deleted, or put it back */
+    bool update_hooks;          /* … that is updated */
+    bool hooks_hidden;          /* this user may not see triggers: there may be such */
+    const char *hooks;          /* their names, ", " between them; NULL: not known */
+    const char *delete_trigger; /* PostgreSQL: one whose function looks names up on the search path; NULL:
+                                   there is none */
+    const char *update_trigger; /* the same of rows that are updated */
+    const char *unsafe_engine;  /* MariaDB: its storage engine, which keeps no transactions; NULL: it does */
+    bool keeps_history;         /* rows that are deleted stay in it as its history */
+    bool rows_hidden;           /* row security applies to us */
     bool may_select, may_delete, may_update, may_insert; /* privileges */
     const char *print;                                   /* "schema.table" for people */
     const struct column *place; /* where a row lies: what is hidden in every table and found by it fast; NULL:
@@ -128,6 +131,17 @@ struct estimate {
     double rows, due; /* all of them; those that are due */
     double blocks;    /* which they take */
     double order;     /* 1: rows lie as the plan's index has them, or the other way round; 0: anywhere */
+};
+
+/* PostgreSQL: a schema of the search path, and a role that may create objects in it. */
+struct path_schema {
+    const char *name; /* quoted where it has to be */
+    bool there;       /* else the role may create the schema itself */
+    const char *who;  /* "PUBLIC", or a role, quoted where it has to be; NULL: nobody who matters */
+    bool owner;       /* the schema is the role's own */
+    const char
+        *acts_as; /* owners of the tables of the facts, as whom the role may act, each followed by a line
+                            break */
 };
 
 struct facts {
@@ -143,6 +157,9 @@ struct facts {
     const char *end_of_index;   /* what follows its columns; NULL: nothing */
     bool names_indexes;         /* an index has to be given a name (SQLite, MariaDB) */
     const char *default_schema; /* where an unqualified name was found first; NULL: no schemas */
+    struct path_schema *path;   /* in its order; a schema has an entry for each role, or one */
+    size_t n_path;
+    const char *role;          /* this user, quoted where it has to be; NULL: not known */
     bool columns_ignore_case;  /* names of columns match in any case, whatever those of tables do (MariaDB) */
     bool locking_takes_update; /* a SELECT that locks rows needs the right to update them (PostgreSQL) */
     bool hides;                /* what this user has no right on looks as if it were not there (MariaDB) */

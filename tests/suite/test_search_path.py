@@ -3,8 +3,11 @@
 Mallory may create in `public` and in a schema that is named after the role that sweeps. What she plants says so in the
 server's log whenever it is called: operators and functions that fit better than the server's own, on every path; and
 on a path where her schemas come before pg_catalog, the same as the server's, with types and views of its names."""
+import os
 import re
+import subprocess
 import unittest
+from pathlib import Path
 
 from daemon import Daemon
 from harness import *
@@ -106,6 +109,8 @@ create index on app.letter(job_id);
 create table app.pair (a varchar(20), b char(4), at timestamptz, primary key (a, b));
 create index on app.pair(at, a, b);
 create table app.pair_kid (a varchar(20), b char(4), n int); create index on app.pair_kid(a, b);
+create table app.plain (id bigint primary key, at_ms bigint); create index on app.plain(at_ms, id);
+create table app.plain_kid (id int primary key, plain_id bigint); create index on app.plain_kid(plain_id);
 create table app.doc (id varchar(20) primary key, at timestamp);
 create table app.task (id integer primary key, doc varchar(20), name text, at timestamptz, seen timestamp); create index on app.task(at, id);
 create table app.newest (id integer primary key, owner varchar(20), at timestamptz, said text); create index on app.newest(owner, at, id);
@@ -119,13 +124,14 @@ create table app.flow_kv (flow_id varchar(40), "key" varchar(40), v bytea, prima
 """
 
 ROWS = """
-truncate app.job, app.step, app.letter, app.pair, app.pair_kid, app.doc, app.task, app.newest, app.event, app.flow, app.flow_step, app.flow_kv;
+truncate app.plain, app.plain_kid, app.job, app.step, app.letter, app.pair, app.pair_kid, app.doc, app.task, app.newest, app.event, app.flow, app.flow_step, app.flow_kv;
 insert into app.job select n, (array['a', 'b', 'c%'])[1 + n % 3], (array['open', 'done', 'failed'])[1 + n % 3]::app.state, 'Tag' || n % 2, 'c' || n % 4, 'f' || n % 2,
     '2020-01-01Z'::timestamptz + n * interval '1 minute', '2020-01-01', '2020-01-01', n, '2020-01-01T00:00:00Z', '2020-01-01 00:00:00',
     60, n, n % 3, true, case when n % 10 = 9 then n - 1 end, null from generate_series(1, 60) n;
 insert into app.step select n, 1 + n % 60, false from generate_series(1, 120) n;
 insert into app.letter (job_id, code, n, k) select 1 + n % 60, 'x', n, n from generate_series(1, 60) n;
 insert into app.pair select 'p' || n, 'q', '2020-01-01Z' from generate_series(1, 20) n; insert into app.pair_kid select 'p' || n, 'q', n from generate_series(1, 20) n;
+insert into app.plain select n, n from generate_series(1, 20) n; insert into app.plain_kid select n, n from generate_series(1, 20) n;
 insert into app.doc select 'd' || n, '2020-01-01' from generate_series(1, 5) n;
 insert into app.task select n, 'd' || n, 'remind', '2020-01-01Z', '2020-01-01' from generate_series(1, 20) n;
 insert into app.newest select n, 'o' || n % 3, '2020-01-01Z'::timestamptz + n * interval '1 minute', 'x' from generate_series(1, 30) n;
@@ -152,6 +158,7 @@ policies:
           zone: Europe/Prague, after: [{ ref: app.letter(job_id), where: { code: [zz, 'q'], n: { gt: 0 } } }], with: [{ ref: app.step(job_id), where: { held: { not: true } } }], detach: [app.job(parent_id)], batch: 5, pace: { lag: 5s } }
   each: { scheduler: main, table: app.job, age: note, zone: Europe/Prague, keep: { column: keep_s, unit: s }, rows: { tag: [tag1, tag0] }, with: [app.step(job_id), app.job(parent_id)], batch: 7, workers: 2 }
   split: { scheduler: main, table: app.job, expires: at_ms, with: [{ ref: app.step(job_id), split: true }, { ref: app.job(parent_id) }], batch: 20 }
+  plain: { scheduler: other, table: app.plain, expires: at_ms, with: [app.plain_kid(plain_id)], batch: 5 }
   whole: { scheduler: other, table: app.pair, age: at, keep: 1d, with: ['app.pair_kid(a, b)'], batch: null }
   orphans: { scheduler: other, table: app.task, rows: { name: remind }, orphan: { of: app.doc(id), by: doc, matching: { at: { older_than: 1d } }, delete_when: deleted_or_unmatched },
              age: [at, seen], keep: 1h }
@@ -163,15 +170,25 @@ purges:
 unbounded: { app.doc: source }
 """
 
+_server = []
+
+
+def server():
+    """With roles that other suites do not have to know of."""
+    if not _server:
+        _server.append(Postgres())
+        _server[0].admin("create role mallory login; create role keeper login; create role app_owner; create role app_user login in role app_owner")
+    return _server[0]
+
+
 class Planted(unittest.TestCase, Case):
     engine = "postgres"
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Postgres()
-        cls.addClassCleanup(cls.server.stop)
+        cls.server = server()
         cls.db = cls.server.fresh()
-        cls.db.script("create role mallory login; create role keeper login; alter role postgres set search_path = pg_catalog; set search_path = pg_catalog")
+        cls.db.script(f'alter database "{cls.db.name}" set search_path = pg_catalog; set search_path = pg_catalog')
         cls.db.script(SCHEMA)
         cls.db.script("""
             create schema keeper; grant usage on schema keeper to keeper; grant create, usage on schema keeper, public to mallory;
@@ -212,7 +229,7 @@ class Planted(unittest.TestCase, Case):
         return r
 
     def path(self, path):
-        self.db.execute(f"alter role keeper set search_path = {path}")
+        self.db.execute(f'alter role keeper in database "{self.db.name}" set search_path = {path}')
 
     def all_commands(self):
         self.run_it("install", "--print")
@@ -229,7 +246,7 @@ class Planted(unittest.TestCase, Case):
         for policy, key in (("states", "7"), ("ages", "7"), ("each", "7"), ("whole", "p1 q"), ("orphans", "7"), ("cap", "7"), ("stay", "30")):
             self.run_it("explain", policy, *key.split(), "--now", NOW)
         self.run_it("contract")
-        for policy in ("states", "ages", "each", "split", "whole", "orphans", "cap", "stay", "parts"):
+        for policy in ("states", "ages", "each", "split", "plain", "whole", "orphans", "cap", "stay", "parts"):
             self.db.script(ROWS)
             r = self.run_it("sweep", policy, "--json", "--now", NOW)
             self.assertGreater(r.policy(policy)["rows"], 0, r)
@@ -314,6 +331,16 @@ class Planted(unittest.TestCase, Case):
                         else:
                             self.assertTrue(reads, sql)
 
+    def test_a_table_of_keys_and_values(self):
+        """As programs that use the library purge by it."""
+        self.path('"$user", public')
+        self.db.script("""create table public.kv (instance varchar(80) not null, key varchar(80) not null, value text, primary key (instance, key));
+                          alter table public.kv owner to keeper""")
+        build = Path(os.environ.get("LAPSE_BUILD") or Path(program()).parent)
+        r = subprocess.run([build / "tests" / "test_purge"], env={**os.environ, "LAPSE_PURGE_DSN": self.dsn}, capture_output=True, text=True, timeout=300)
+        self.uncalled("a program of its own")
+        self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+
     def test_where_the_server_comes_first(self):
         self.path('"$user", public')
         self.all_commands()
@@ -357,6 +384,189 @@ class Unqualified(PostgresTest, Case):
         with Daemon(self.db, "schedulers: {main: {every: 50ms}}\n" + self.CONTRACT) as d:
             d.wait_for("main.lifecycle_pruned")
         self.left("job", 1, 5, 10, 15, 20)
+
+
+class Others(unittest.TestCase, Case):
+    """check says where others may create, with what to run against it."""
+    engine = "postgres"
+    RUN_BY_KEEPER = "with this user's rights"
+
+    def setUp(self):
+        self.db = server().fresh()
+        self.given("""
+            create schema app authorization app_owner; grant usage on schema app to keeper;
+            create table app.job (id integer primary key, at_ms bigint); create index on app.job(at_ms, id);
+            create table app.log (id integer primary key, job_id integer references app.job); create index on app.log(job_id);
+            create table app.audit (id integer);
+            create function app.audits() returns trigger language plpgsql as $$begin return old; end$$;
+            create function app.changes() returns trigger language plpgsql as $$begin return new; end$$;
+            alter table app.job owner to app_owner; alter table app.log owner to postgres;
+            grant select, update, delete on app.job, app.log to keeper;
+            insert into app.job values (1, 1), (2, 2)""")
+        self.dsn = server().dsn(self.db.name, user="keeper")
+        self.db.dsn = self.dsn
+        self.addCleanup(server().admin, "alter role keeper reset search_path")
+
+    def contract(self, more=""):
+        return f"policies: {{job: {{table: app.job, expires: at_ms, with: [app.log(job_id)]{more}}}}}"
+
+    def found(self, contract=None):
+        r = self.check(contract or self.contract())
+        return [f for f in r.json["findings"] if self.RUN_BY_KEEPER in f["what"]]
+
+    def trigger(self, more=""):
+        self.given(f"create trigger audits before delete on app.job for each row execute function app.audits(); alter function app.audits() {more or 'volatile'}")
+
+    def follow(self, fix, which):
+        """One of the ways that are said."""
+        self.given(fix.split("; or ")[which])
+
+    def test_nobody(self):
+        self.trigger()
+        self.assertEqual(self.found(), [])
+
+    def test_a_trigger_where_everybody_may(self):
+        """As up to version 14."""
+        for which in (0, 1):
+            with self.subTest(which=which):
+                self.given("grant create on schema public to public; drop trigger if exists audits on app.job")
+                self.trigger()
+                f, = self.found()
+                self.assertEqual((f["level"], f["policy"]), ("error", "job"))
+                self.assertEqual(f["what"], "trigger audits of app.job looks names up on the search path of this user, where others (PUBLIC) may create objects "
+                                            "in schema public: their operators and functions would run with this user's rights")
+                self.assertEqual(f["fix"], "REVOKE CREATE ON SCHEMA public FROM PUBLIC; or ALTER ROLE keeper SET search_path = pg_catalog")
+                with self.untouched():
+                    self.sweep(self.contract(), code=3)
+                self.follow(f["fix"], which)
+                self.assertEqual(self.found(), [])
+        self.sweep(self.contract())
+        self.left("app.job")
+
+    def test_without_a_trigger_it_is_a_warning(self):
+        self.given("grant create on schema public to public")
+        f, = self.found(f"{self.contract()[:-1]}, again: {{table: app.job, expires: at_ms, with: [app.log(job_id)]}}}}")
+        self.assertEqual((f["level"], f["policy"]), ("warning", None))
+        self.assertEqual(f["what"], "others (PUBLIC) may create objects in schema public, which is on the search path of this user: a trigger or SQL text "
+                                    "would run their operators and functions with this user's rights")
+        self.sweep(self.contract())
+        self.left("app.job")
+
+    def test_a_trigger_that_looks_nothing_up_on_it(self):
+        self.given("grant create on schema public to public")
+        self.trigger("set search_path = app, pg_temp")
+        self.assertEqual([f["level"] for f in self.found()], ["warning"])
+
+    def test_sql_text(self):
+        self.given("grant create on schema public to mallory")
+        for more in (', where: "this.id > 0"', ', hold: "this.id < 0"', ', after: [{ref: app.log(job_id), where: "this.id < 0"}]'):
+            with self.subTest(more=more):
+                f, = self.found(self.contract(more))
+                self.assertEqual((f["level"], f["policy"]), ("error", "job"))
+                self.assertIn("SQL text looks names up", f["what"])
+                self.assertIn("others (mallory)", f["what"])
+                self.sweep(self.contract(more), code=3)
+
+    def test_rows_that_are_changed(self):
+        self.given("""grant create on schema public to mallory;
+                      create trigger changes before update on app.log for each row execute function app.changes()""")
+        self.assertEqual([f["level"] for f in self.found()], ["warning"])
+        f, = self.found(self.contract().replace("with:", "detach:"))
+        self.assertEqual((f["level"], f["what"].split(" looks")[0]), ("error", "trigger changes of app.log"))
+
+    def test_a_purge(self):
+        self.given("grant create on schema public to mallory")
+        self.trigger()
+        self.given("create schema upkeep authorization keeper")
+        f, = self.found(self.OWN + "purges: {flow: {delay: now, erases: [app.log(job_id), app.job(id)]}}")
+        self.assertEqual((f["level"], f["what"].split(" looks")[0]), ("error", "trigger audits of app.job"))
+
+    OWN = "own_schema: upkeep\n"
+
+    def test_who_is_trusted(self):
+        """Whoever may have code run anyway."""
+        self.trigger()
+        for role, trusted in (("keeper", True), ("app_owner", True), ("app_user", True), ("postgres", True), ("mallory", False)):
+            with self.subTest(role=role):
+                self.given(f"grant create on schema public to {role}")
+                self.assertEqual(self.found() == [], trusted)
+                self.given(f"revoke create on schema public from {role}")
+
+    def test_a_schema_of_this_users_name(self):
+        self.trigger()
+        self.given("create schema keeper authorization mallory")
+        f, = self.found()
+        self.assertIn("others (mallory) may create objects in schema keeper", f["what"])
+        self.assertEqual(f["fix"], "ALTER ROLE keeper SET search_path = public")
+        self.follow(f["fix"], 0)
+        self.assertEqual(self.found(), [])
+
+    def test_a_schema_that_is_not_there_yet(self):
+        self.trigger()
+        self.given(f'grant create on database "{self.db.name}" to mallory')
+        f, = self.found()
+        self.assertIn("others (mallory) may create the schema keeper", f["what"])
+        self.assertEqual(f["fix"], "CREATE SCHEMA keeper; or ALTER ROLE keeper SET search_path = public")
+        self.follow(f["fix"], 0)
+        self.assertEqual(self.found(), [])
+
+    def test_odd_names(self):
+        self.trigger()
+        self.given("""create schema "My, ""own"" $schema"; grant create on schema "My, ""own"" $schema" to public; create schema "$user";
+                      alter role keeper set search_path = "My, ""own"" $schema", app""")
+        f, = self.found()
+        self.assertEqual(f["fix"], 'REVOKE CREATE ON SCHEMA "My, ""own"" $schema" FROM PUBLIC; or ALTER ROLE keeper SET search_path = app')
+        self.follow(f["fix"], 0)
+        self.assertEqual(self.found(), [])
+
+
+class Served(unittest.TestCase, Case):
+    """Columns of every type of text, and of types that extensions bring, are found by their indexes: as the server itself explains what ran."""
+    engine = "postgres"
+    TYPES = {"varchar(30)": "'k{}'", "char(8)": "'k{}'", "ext.citext": "'K{}'", "ext.ltree": "'a.k{}'", "code": "'k{}'", "tag": "'K{}'", "state": "'s{}'", "text": "'k{}'",
+             "uuid": "'00000000-0000-0000-0000-00000000000{}'", "numeric": "{}", "name": "'k{}'"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Postgres(settings={"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0"})
+        cls.addClassCleanup(cls.server.stop)
+
+    def setUp(self):
+        self.db = self.server.fresh()
+        self.given("""create schema ext; create extension citext schema ext; create extension ltree schema ext;
+                      create domain code as varchar(30); create domain tag as ext.citext; create type state as enum ('s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9')""")
+
+    def plans(self):
+        """(statement, plan) of what lapse ran since, as auto_explain tells it."""
+        with open(self.server.log, errors="replace") as f:
+            f.seek(self.from_here)
+            return re.findall(r"plan:\n\tQuery Text: (.*?)\n\t([A-Z][a-z]+ .*?cost=.*?)(?=\n\d{4}-|\Z)", f.read(), re.S)
+
+    def test_what_is_named_is_found_by_its_index(self):
+        for type, value in self.TYPES.items():
+            with self.subTest(type=type):
+                v = {n: value.format(n) for n in range(10)}
+                self.given(f"""
+                    drop table if exists kid, t, own; create table t (k {type}, at_ms bigint, n int, primary key (n)); create index t_k on t(k, at_ms, n);
+                    create table own (k {type} primary key, at_ms bigint); create index own_at on own(at_ms, k);
+                    create table kid (id int primary key, k {type}); create index kid_k on kid(k);
+                    insert into t select ({value.format("' || n % 10 || '") if "'" in value else "n % 10"})::{type}, n, n from generate_series(1, 4000) n;
+                    insert into kid select n, k from t; insert into own select distinct k, 1 from t; analyze""")
+                named = "t: {table: t, rows: {k: [%s]}, expires: at_ms}" % v[3].strip("'")
+                owned = "own: {table: own, rows: {k: [%s]}, expires: at_ms, with: [kid(k)]}" % v[5].strip("'")
+                self.from_here = self.server.log.stat().st_size
+                r = self.sweep(f"policies: {{{named}, {owned}}}")
+                self.assertEqual((r.policy("t")["rows"], self.gone(r)), (400, {"t": 400, "own": 1, "kid": 400}))
+                found = self.plans()
+                picks = [p for sql, p in found if "FOR UPDATE" in sql and '."t"' in sql]
+                kids = [p for sql, p in found if sql.startswith("DELETE") and '"kid"' in sql]
+                self.assertTrue(picks and kids, found)
+                for plan in picks:
+                    self.assertRegex(plan, r"Index (Only )?Scan using t_k|Bitmap Index Scan on t_k")
+                    self.assertNotIn("Seq Scan on t", plan)
+                for plan in kids:
+                    self.assertRegex(plan, r"Index (Only )?Scan using kid_k|Bitmap Index Scan on kid_k")
+                    self.assertNotIn("Seq Scan on kid", plan)
 
 
 if __name__ == "__main__":

@@ -328,9 +328,9 @@ static void fill_fkeys(struct arena *a, struct table *t, const struct rows *r, s
 
 /* A SELECT that locks rows needs the right to update some column; a trigger before the event may say no, one
  * after it may undo it, and a rule may do something else. tgtype: 8 delete, 16 update; ev_type: 2 update,
- * 4 delete. A bare name is looked up without
- * pg_table_is_visible: a temporary table that another client of a pooled session left would hide the real
- * one. */
+ * 4 delete. A function that sets its own search path looks nothing up on this user's. A bare name is looked up
+ * without pg_table_is_visible: a temporary table that another client of a pooled session left would hide the
+ * real one. */
 static const char tables_sql[] =
     "WITH RECURSIVE family (top, oid, kind) AS ("
     "    SELECT oid, oid, relkind FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[])"
@@ -339,11 +339,15 @@ static const char tables_sql[] =
     "    JOIN pg_catalog.pg_inherits i ON i.inhparent = family.oid"
     "    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid AND c.relispartition"
     "    WHERE family.kind = 'p'"
-    "), hook (top, tgtype) AS ("
-    "    SELECT family.top, tgtype FROM pg_catalog.pg_trigger JOIN family ON family.oid = tgrelid"
+    "), hook (top, tgtype, follows) AS ("
+    "    SELECT family.top, tgtype, CASE WHEN l.lanname NOT IN ('internal', 'c') AND NOT EXISTS ("
+    "               SELECT FROM pg_catalog.unnest(f.proconfig) AS own WHERE own LIKE 'search_path=%')"
+    "           THEN tgname END"
+    "    FROM pg_catalog.pg_trigger JOIN family ON family.oid = tgrelid"
+    "    JOIN pg_catalog.pg_proc f ON f.oid = tgfoid JOIN pg_catalog.pg_language l ON l.oid = f.prolang"
     "    WHERE tgenabled <> 'D' AND NOT tgisinternal"
     "  UNION ALL"
-    "    SELECT family.top, CASE ev_type WHEN '4' THEN 8 ELSE 16 END FROM pg_catalog.pg_rewrite"
+    "    SELECT family.top, CASE ev_type WHEN '4' THEN 8 ELSE 16 END, NULL FROM pg_catalog.pg_rewrite"
     "    JOIN family ON family.oid = ev_class WHERE ev_enabled <> 'D' AND ev_type IN ('2', '4')"
     ") "
     "SELECT c.oid, n.nspname, c.relname, c.relkind,"
@@ -370,7 +374,9 @@ static const char tables_sql[] =
     "140000,"
     "       EXISTS (SELECT FROM family JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = family.oid"
     "               WHERE family.top = c.oid AND p.partstrat = 'r'),"
-    "       pg_catalog.pg_get_userbyid(c.relowner), pg_catalog.pg_has_role(c.relowner, 'USAGE') "
+    "       pg_catalog.pg_get_userbyid(c.relowner), pg_catalog.pg_has_role(c.relowner, 'USAGE'),"
+    "       (SELECT pg_catalog.min(follows) FROM hook WHERE top = c.oid AND tgtype & 8 <> 0),"
+    "       (SELECT pg_catalog.min(follows) FROM hook WHERE top = c.oid AND tgtype & 16 <> 0) "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "CROSS JOIN LATERAL (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS may) AS enter "
@@ -418,9 +424,78 @@ static void push_table(struct facts *f, const struct rows *r, size_t row)
         .ranges = is_true(cell(r, row, 16)),
         .owner = keep(f->arena, cell(r, row, 17)),
         .owned = is_true(cell(r, row, 18)),
+        .delete_trigger = keep(f->arena, cell(r, row, 19)),
+        .update_trigger = keep(f->arena, cell(r, row, 20)),
     };
     f->tables = arena_push(f->arena, f->tables, f->n_tables, sizeof(*f->tables));
     f->tables[f->n_tables++] = t;
+}
+
+/* --- the search path ------------------------------------------------------------------------------ */
+
+/* The schemas that search_path names, and who may create in each besides those who are trusted: this user,
+ * roles that it is a member of, those that may act as it, superusers, whoever owns the database. A superuser
+ * counts as a member of every role, so memberships are followed here. Of a schema that is not there, who may
+ * create it. $1: the oids of tables, $2: what search_path says. */
+static const char path_sql[] =
+    "WITH RECURSIVE mine (oid) AS ("
+    "    SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user"
+    "  UNION"
+    "    SELECT m.roleid FROM pg_catalog.pg_auth_members m JOIN mine ON mine.oid = m.member"
+    "), word (text, place) AS ("
+    "    SELECT found[1], place FROM pg_catalog.regexp_matches($2::text,"
+    "        '\"(?:[^\"]|\"\")*\"|[^,[:space:]\"]+', 'g') WITH ORDINALITY AS x (found, place)"
+    "), named (name, place) AS ("
+    "    SELECT CASE WHEN bare = '$user' THEN current_user::text ELSE bare END, min(place)"
+    "    FROM (SELECT place, CASE WHEN text LIKE '\"%'"
+    "                             THEN replace(substr(text, 2, length(text) - 2), '\"\"', '\"')"
+    "                             ELSE lower(text) END AS bare FROM word) AS w"
+    "    GROUP BY 1"
+    "), schema (name, place, oid, owner, acl) AS ("
+    "    SELECT named.name, named.place, n.oid, n.nspowner, coalesce(n.nspacl, acldefault('n', n.nspowner))"
+    "    FROM named JOIN pg_catalog.pg_namespace n ON n.nspname = named.name"
+    "  UNION ALL"
+    "    SELECT named.name, named.place, NULL, NULL, coalesce(d.datacl, acldefault('d', d.datdba))"
+    "    FROM named JOIN pg_catalog.pg_database d ON d.datname = current_database()"
+    "    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = named.name)"
+    ") "
+    "SELECT quote_ident(schema.name), schema.oid IS NOT NULL, other.who, other.owner, other.acts_as,"
+    "       quote_ident(current_user) "
+    "FROM schema LEFT JOIN LATERAL ("
+    "    SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(r.rolname) END AS who,"
+    "           g.grantee = schema.owner AS owner,"
+    "           (SELECT string_agg(DISTINCT o.rolname || chr(10), '') FROM pg_catalog.pg_class c"
+    "            JOIN pg_catalog.pg_roles o ON o.oid = c.relowner"
+    "            WHERE c.oid = ANY ($1::oid[]) AND pg_has_role(r.oid, o.oid, 'MEMBER')) AS acts_as"
+    "    FROM (SELECT grantee FROM aclexplode(schema.acl) WHERE privilege_type = 'CREATE'"
+    "          UNION SELECT schema.owner) AS g"
+    "    LEFT JOIN pg_catalog.pg_roles r ON r.oid = g.grantee"
+    "    CROSS JOIN (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user) AS me"
+    "    CROSS JOIN (SELECT datdba FROM pg_catalog.pg_database WHERE datname = current_database()) AS here"
+    "    WHERE g.grantee = 0 OR NOT (r.rolsuper OR r.rolname = 'pg_database_owner'"
+    "          OR r.oid IN (SELECT oid FROM mine) OR pg_has_role(r.oid, me.oid, 'MEMBER')"
+    "          OR pg_has_role(r.oid, here.datdba, 'MEMBER'))) AS other ON true "
+    "WHERE schema.name !~ '^pg_' "
+    "ORDER BY schema.place, other.who";
+
+static int read_path(struct sql_store *s, const char *oids, const char *search_path, struct facts *f,
+                     struct err *e)
+{
+    AUTO(rows_release) struct rows r = {0};
+    if (ask(s, path_sql, (const char *[]){oids, search_path}, 2, &r, e) < 0)
+        return -1;
+    f->path = arena_alloc(f->arena, (r.n_rows + 1) * sizeof(*f->path));
+    for (size_t i = 0; i < r.n_rows; i++) {
+        f->path[f->n_path++] = (struct path_schema){
+            .name = keep(f->arena, cell(&r, i, 0)),
+            .there = is_true(cell(&r, i, 1)),
+            .who = keep(f->arena, cell(&r, i, 2)),
+            .owner = is_true(cell(&r, i, 3)),
+            .acts_as = keep(f->arena, cell(&r, i, 4)),
+        };
+        f->role = keep(f->arena, cell(&r, i, 5));
+    }
+    return 0;
 }
 
 /* --- names --------------------------------------------------------------------------------------- */
@@ -545,7 +620,8 @@ int postgres_read_facts(struct sql_store *s, const struct table_names *names, st
     f->create_index = "CREATE INDEX CONCURRENTLY";
     f->default_schema = keep(f->arena, cell(&path, 0, 1));
     const char *oids = cell(&found, 0, 0);
-    if (oids && read_tables(s, oids, cell(&path, 0, 0), f, e) < 0)
+    if (oids && (read_tables(s, oids, cell(&path, 0, 0), f, e) < 0 ||
+                 read_path(s, oids, cell(&path, 0, 2), f, e) < 0))
         return -1;
     *ret = f;
     f = NULL;
