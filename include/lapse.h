@@ -80,12 +80,15 @@ struct lapse_options {
                                    batch */
     void (*progress)(void *context, const struct lapse_progress *progress);
     void *context;
-    int print;             /* install: show the statements instead of running them */
-    const char *grants;    /* install: show what this role needs instead of installing */
-    const char *pause_for; /* pause: a duration like 2h; NULL: until resumed */
-    const char *page;      /* page_check: the file that should hold the page */
-    int html;              /* page_check: as HTML */
-    int64_t last;          /* history: so many runs; 0: 20. policies[0]: of this scheduler */
+    int print;              /* install: show the statements instead of running them */
+    const char *grants;     /* install: show what this role needs instead of installing */
+    const char *grants_for; /* … for "sweep", "operate" or "read"; NULL: for "sweep" */
+    const char *pause_for;  /* pause: a duration like 2h; NULL: until resumed */
+    const char *reason;     /* pause, resume, ack: why, kept for others to read; NULL: not said */
+    const char *actor;      /* … who, beside the database's role and the system's user; NULL: nobody else */
+    const char *page;       /* page_check: the file that should hold the page */
+    int html;               /* page_check: as HTML */
+    int64_t last;           /* history: so many runs; 0: 20. policies[0]: of this scheduler */
 };
 
 /* The contract against the live schema. Reads only. */

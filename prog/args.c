@@ -75,7 +75,9 @@ static void keep_value(struct call *call, enum option_bit bit, const char *value
     else if (bit == OPTION_GRANTS)
         call->grants = value;
     else if (bit == OPTION_FOR)
-        call->pause_for = value;
+        call->how_long = value;
+    else if (bit == OPTION_REASON)
+        call->reason = value;
     else if (bit == OPTION_LAST)
         call->last = value;
     else if (bit == OPTION_CHECK)

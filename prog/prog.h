@@ -28,6 +28,7 @@ enum option_bit {
     OPTION_HTML = 1 << 20,
     OPTION_CHECK = 1 << 21,
     OPTION_OUTPUT = 1 << 22,
+    OPTION_REASON = 1 << 23,
 };
 struct option {
     enum option_bit bit;
@@ -51,8 +52,8 @@ struct call {
     const struct command *command;
     unsigned given; /* the options that were there */
     const char *file, *now;
-    const char *grants, *pause_for; /* NULL: not given */
-    const char *page, *output;      /* contract, init */
+    const char *grants, *how_long, *reason; /* NULL: not given; how_long: --for, whatever it means */
+    const char *page, *output;              /* contract, init */
     const char *log_format, *log_level;
     const char *last;   /* history; NULL: not given */
     const char **names; /* the words after the command */

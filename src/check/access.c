@@ -56,12 +56,17 @@ static void check_table(const struct survey *s, const struct table *t)
     int need = needs(s, t, &at);
     int have = (t->may_select ? NEED_SELECT : 0) | (t->may_delete ? NEED_DELETE : 0) |
                (t->may_update ? NEED_UPDATE : 0);
-    if (need & ~have) {
-        const char *missing = privilege_words(a, need & ~have);
+    int lacks = need & ~have, vital = s->plan->facts->looks_on ? lacks & NEED_SELECT : lacks;
+    if (vital) {
+        const char *missing = privilege_words(a, vital);
         findings_add(s->findings, FINDING_ERROR, s->plan->policy->name, at,
                      grant_words(a, s->plan->facts, t, missing), "this user has no right to %s on %s%s",
                      missing, t->print,
-                     need & ~have & NEED_UPDATE && locks(s, t, need) ? " (locking rows takes UPDATE)" : "");
+                     vital & NEED_UPDATE && locks(s, t, need) ? " (locking rows takes UPDATE)" : "");
+    } else if (lacks) {
+        findings_add(s->findings, FINDING_NOTE, s->plan->policy->name, at, "",
+                     "this user has no right to %s on %s: it looks on, and another role must sweep",
+                     privilege_words(a, lacks), t->print);
     }
     if (need)
         check_engine(s->plan->facts, t, s->findings, s->plan->policy->name, at);

@@ -443,16 +443,17 @@ static int check_source(struct asking *a, struct err *e)
 /* --- the fuse --------------------------------------------------------------------------------------------
  */
 
-static void refuse_without_own(const struct policy *p, const struct store *s, struct findings *findings)
+static void refuse_without_own(const struct policy *p, const struct store *s, bool looks_on,
+                               struct findings *findings)
 {
     if (!p->limits)
         return;
     if (!s->own.version)
         findings_add(findings, FINDING_ERROR, p->name, p->limits->at, "run lapse install",
                      "limits need lapse's own tables, which are not installed");
-    else if (s->own.lacks[0])
+    else if (s->own.lacks[0] && (!looks_on || strncmp(s->own.lacks, "SELECT", 6) == 0))
         findings_add(findings, FINDING_ERROR, p->name, p->limits->at,
-                     "'lapse install --grants ROLE' prints what is needed",
+                     s->own.hint[0] ? arena_strdup(findings->arena, s->own.hint) : "",
                      "limits need lapse's own tables, and this user has no right to %s", s->own.lacks);
 }
 
@@ -684,6 +685,17 @@ int check_plan_indexes(const struct plan *p, struct store *s, struct findings *f
     return check_served(&a, e);
 }
 
+/* Who has no right on lapse's own tables that only a sweep needs looks on, or operates; a sweeper that lacks
+ * some is told. Without such tables nobody can tell. */
+void check_role(const struct store *s, struct facts *f)
+{
+    AUTO(text_release) struct text hint = {0};
+    bool sweeps = !s->purpose || strcmp(s->purpose, grants_for_name(FOR_SWEEP)) == 0;
+    f->looks_on = !sweeps && s->own.version && !s->own.may_sweep;
+    store_grants_hint(s, &hint);
+    f->grants = hint.len ? arena_strdup(f->arena, text_str(&hint)) : NULL;
+}
+
 int check_policy(const struct contract *c, const struct policy *p, struct store *s, instant now,
                  bool thorough, struct findings *findings, struct plan **ret_plan, struct facts **ret_facts,
                  struct err *e)
@@ -695,11 +707,12 @@ int check_policy(const struct contract *c, const struct policy *p, struct store 
     size_t errors = findings->errors;
 
     refuse_not_yet(p, findings);
-    refuse_without_own(p, s, findings);
-    size_t before = findings->n;
     plan_tables(p, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
+    check_role(s, facts);
+    refuse_without_own(p, s, facts->looks_on, findings);
+    size_t before = findings->n;
     if (p->expires.text || p->n_age || p->orphan || p->cap) /* the file has complained of another */
         plan = plan_make(p, facts, now, findings);
     if (plan ? check_made(plan, s, thorough, findings, e)

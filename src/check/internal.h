@@ -60,6 +60,9 @@ const char *index_words(const struct survey *s, const struct table *t, const str
  * just these columns. */
 const char *better_index_words(const struct survey *s);
 
+/* Into the facts: whether this user only looks on, and what prints the grants that it should have. */
+void check_role(const struct store *s, struct facts *f);
+
 /* The parts of check_plan. */
 void check_fkeys(const struct survey *s);
 void check_access(const struct survey *s);

@@ -217,6 +217,8 @@ const char *grant_words(struct arena *a, const struct facts *f, const struct tab
     text_addf(&out, "GRANT %s ON ", rights);
     sql_table_words(&out, f, t);
     text_add(&out, " TO the user that lapse connects as");
+    if (f->grants)
+        text_addf(&out, "; %s", f->grants);
     return arena_strdup(a, text_str(&out));
 }
 

@@ -124,8 +124,9 @@ static void check_rights(const struct looking *l, const struct erasing *x)
     const char *missing = t->may_select   ? (t->may_delete ? NULL : "DELETE")
                           : t->may_delete ? "SELECT"
                                           : "SELECT, DELETE";
+    bool looks_on = l->plan->facts->looks_on && t->may_select;
     if (missing)
-        findings_add(l->findings, FINDING_ERROR, l->name, x->at,
+        findings_add(l->findings, looks_on ? FINDING_NOTE : FINDING_ERROR, l->name, x->at,
                      grant_words(l->findings->arena, l->plan->facts, t, missing),
                      "this user has no right to %s on %s", missing, t->print);
     if (t->rows_hidden)
@@ -215,6 +216,7 @@ int check_purge(const struct purge_space *space, struct store *s, instant now, b
     purge_tables(space, findings->arena, &names);
     if (s->ops->inspect(s, &names, &facts, e))
         return -1;
+    check_role(s, facts);
     if (space->notify && !s->ops->hear)
         findings_add(findings, FINDING_ERROR, purge_finding_name(findings->arena, space), space->at,
                      "leave notify out: lapse run looks every second",

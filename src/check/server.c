@@ -42,7 +42,7 @@ void check_sight(const struct facts *f, const struct table *t, struct findings *
         "they "
         "refer to would be deleted, and their rows with it where they say ON DELETE CASCADE";
     if (t->fkeys_seen == SIGHT_SOME)
-        findings_add(findings, FINDING_ERROR, policy, at, f->sight_fix,
+        findings_add(findings, f->looks_on ? FINDING_WARNING : FINDING_ERROR, policy, at, f->sight_fix,
                      "this user sees only some tables of %s: another may refer to %s, and its rows would be "
                      "deleted or changed silently",
                      t->schema, t->print);

@@ -5,7 +5,10 @@
 
 void history_add_policy(struct history *h, const struct report_policy *rp)
 {
-    const struct history_part part = {.outcome = outcome_name(rp->kind),
+    const struct history_part part = {.policy = rp->policy->name,
+                                      .has_cutoff = rp->has_latest,
+                                      .cutoff = rp->latest,
+                                      .outcome = outcome_name(rp->kind),
                                       .error = rp->error,
                                       .labels = rp->labels,
                                       .gone = rp->gone,
@@ -37,13 +40,15 @@ static instant clock_now(struct work *w)
 
 void work_history_open(struct work *w, const struct policy *p)
 {
-    char owner[200];
+    char owner[200], hash[POLICY_HASH_SIZE];
     if (!p->enabled || find(w, p) || !work_keeps_history(w))
         return;
     own_process(owner, sizeof(owner));
     w->histories = mem_grow(w->histories, w->n_histories + 1, sizeof(*w->histories));
     history_open(&w->histories[w->n_histories++], w->store, p->scheduler, "sweep",
                  w->lease ? w->lease->owner : owner, clock_now(w));
+    history_contract(&w->histories[w->n_histories - 1],
+                     policies_hash(w->contract->policies, w->contract->n_policies, hash));
 }
 
 void work_history_begin(struct work *w, const struct policy *p)

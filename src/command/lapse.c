@@ -332,6 +332,13 @@ void work_names(struct work *w, struct report_policy *rp, const struct plan *p)
         rp->tables[i] = arena_strdup(a, p->slots[i]->print);
         rp->labels[i] = plan_label(p, i, a);
     }
+    for (size_t i = 0; i < p->n_cutoffs; i++) {
+        const struct cutoff *c = &p->cutoffs[i];
+        if (c->never || (rp->has_latest && c->at <= rp->latest))
+            continue;
+        rp->has_latest = true;
+        rp->latest = c->at;
+    }
     rp->n_detach_tables = p->n_detach_slots;
     rp->detach_tables = arena_alloc(a, p->n_detach_slots * sizeof(*rp->detach_tables));
     rp->detached = arena_alloc(a, p->n_detach_slots * sizeof(*rp->detached));

@@ -26,6 +26,9 @@ static const char *obstacle(struct work *w, const char **ret_fix)
         return NULL;
     if (w->store->own.version < OWN_SINCE_LEASES)
         return why;
+    *ret_fix = arena_strdup(w->report->arena, *ret_fix);
+    if (!w->store->own.may_sweep && w->store->purpose && strcmp(w->store->purpose, "sweep") != 0)
+        return NULL; /* this user looks on */
     return arena_printf(w->report->arena,
                         "the lease of an exclusive scheduler needs a right that this user has not: %s", why);
 }

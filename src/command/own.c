@@ -6,6 +6,20 @@
 #include "base/quote.h"
 #include "command/internal.h"
 
+/* Who asks for it, and why. */
+static int set_deed(struct work *w, const struct lapse_options *o, struct deed *ret, struct err *e)
+{
+    const char *reason = o && o->reason ? o->reason : "", *actor = o ? o->actor : NULL;
+    *ret = (struct deed){{0}, {0}};
+    if (strlen(reason) >= REASON_SIZE || !yaml_can_hold(reason))
+        return err_set(e, ERR_USAGE, "--reason: a text of at most %d bytes, in one line", REASON_SIZE - 1);
+    if (actor && !yaml_can_hold(actor))
+        return err_set(e, ERR_USAGE, "LAPSE_ACTOR: a text in one line");
+    deed_copy(ret->reason, sizeof(ret->reason), reason);
+    deed_set_who(ret, *w->store->role ? w->store->role : NULL, actor);
+    return 0;
+}
+
 static int need_own(struct work *w, struct err *e)
 {
     return w->store->own.version
@@ -102,6 +116,27 @@ static void fact_number(struct work *w, const char *key, enum fact_kind kind, in
     report_add_fact(w->report, (struct report_fact){.key = key, .kind = kind, .number = number});
 }
 
+/* What tables of an earlier version do not keep. */
+static void say_not_kept(struct work *w)
+{
+    const char *what;
+    if (w->store->own.version >= OWN_SINCE_WHO)
+        return;
+    what = arena_printf(w->report->arena,
+                        "lapse's own tables are version %d, which does not keep who did this and why: run "
+                        "lapse install",
+                        w->store->own.version);
+    say(w, what);
+    fact_text(w, "not_kept", what);
+}
+
+static void say_deed(struct work *w, const struct deed *by)
+{
+    fact_text(w, "who", *by->who ? by->who : NULL);
+    fact_text(w, "reason", *by->reason ? by->reason : NULL);
+    say_not_kept(w);
+}
+
 /* Opens, and looks at the tables; a command of these has no part that goes on without them. names: how many
  * may be given. */
 static int start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
@@ -109,6 +144,8 @@ static int start(struct work *w, const struct lapse_contract *c, const struct la
 {
     if (work_start(w, c, o, REPORT_WORDS, command, reading) < 0)
         return -1;
+    if (!reading)
+        w->store->purpose = grants_for_name(FOR_OPERATE);
     return work_own(w);
 }
 
@@ -256,7 +293,7 @@ static int plan_purges_for_grants(struct work *w, struct purge_plans *all, struc
     return 0;
 }
 
-static int print_grants(struct work *w, struct err *e)
+static int print_grants(struct work *w, enum grants_for what, struct err *e)
 {
     AUTO(plans_release) struct plans all = {0};
     AUTO(text_release) struct text sql = {0};
@@ -282,8 +319,8 @@ static int print_grants(struct work *w, struct err *e)
     if (plan_purges_for_grants(w, &purges, &needs, e) < 0)
         return -1;
     needs_settle(&needs);
-    if (w->store->ops->own->print_grants(w->store, w->options->grants, needs.list, needs.n, c->n_purges > 0,
-                                         &sql, e) < 0)
+    if (w->store->ops->own->print_grants(w->store, w->options->grants, what, needs.list, needs.n,
+                                         c->n_purges > 0, &sql, e) < 0)
         return -1;
     show_sql(w, "grants", text_str(&sql));
     return 0;
@@ -292,11 +329,16 @@ static int print_grants(struct work *w, struct err *e)
 static int install(struct work *w, struct err *e)
 {
     const struct lapse_options *o = w->options;
+    enum grants_for what = FOR_SWEEP;
+    if (o->grants_for && !grants_for_named(o->grants_for, &what))
+        return err_set(e, ERR_USAGE, "--for: '%s' is none of sweep, operate, read", o->grants_for);
+    if (o->grants_for && !o->grants)
+        return err_set(e, ERR_USAGE, "--for goes with --grants ROLE");
     if (!o->print && !o->grants)
         return install_now(w, e);
     if (o->print)
         print_tables(w);
-    return o->grants ? print_grants(w, e) : 0;
+    return o->grants ? print_grants(w, what, e) : 0;
 }
 
 struct lapse_report *lapse_install(const struct lapse_contract *c, const struct lapse_options *o)
@@ -308,6 +350,7 @@ struct lapse_report *lapse_install(const struct lapse_contract *c, const struct 
     if (reading ? start(&w, c, o, "install", true) < 0
                 : work_start(&w, c, o, REPORT_WORDS, "install", false) < 0) /* it looks for itself */
         return work_finish(&w, started);
+    w.store->purpose = NULL; /* it needs what no such role has */
     return finish(&w, started, install(&w, &e), &e);
 }
 
@@ -324,8 +367,11 @@ static int64_t rows_due(struct work *w, const struct plan *plan, struct err *e)
 static int ack_fuse(struct work *w, const struct plan *plan, struct err *e)
 {
     struct fuse f;
+    struct deed by;
     struct arena *a = w->report->arena;
     const char *name = plan->policy->name;
+    if (set_deed(w, w->options, &by, e) < 0)
+        return -1;
     int64_t due = rows_due(w, plan, e);
     if (due < 0 || fuse_judge(w->store, plan, due, &f, e) < 0)
         return -1;
@@ -334,7 +380,7 @@ static int ack_fuse(struct work *w, const struct plan *plan, struct err *e)
         say(w, arena_printf(a, "the fuse of '%s' has not tripped: there is nothing to acknowledge", name));
     else if (acked)
         say(w, arena_printf(a, "the fuse of '%s' was acknowledged before", name));
-    else if (w->store->ops->own->fuse_ack(w->store, name, f.hash, e) < 0)
+    else if (w->store->ops->own->fuse_ack(w->store, name, f.hash, &by, e) < 0)
         return -1;
     else
         say(w, arena_printf(a, "the fuse of '%s' is reset, for the policy as it is now", name));
@@ -344,6 +390,7 @@ static int ack_fuse(struct work *w, const struct plan *plan, struct err *e)
                    (long long)f.most, f.most == 1 ? "" : "s", (long long)due, due == 1 ? "" : "s",
                    plan->root.table->print));
     fact_text(w, "policy", name);
+    say_deed(w, &by);
     fact_number(w, "acknowledged", FACT_FLAG, f.stored.there);
     fact_number(w, "changed", FACT_FLAG, f.stored.there && !acked);
     fact_number(w, "rows", FACT_NUMBER, due);
@@ -439,7 +486,8 @@ static int end_of_pause(struct work *w, const char *length, instant *ret, struct
     return 0;
 }
 
-static int pause_name(struct work *w, const char *name, const char *length, struct err *e)
+static int pause_name(struct work *w, const char *name, const char *length, const struct deed *by,
+                      struct err *e)
 {
     instant until = 0;
     char buf[WHEN_TEXT_SIZE];
@@ -447,7 +495,7 @@ static int pause_name(struct work *w, const char *name, const char *length, stru
     if (*name && !has_policy(w->contract, name) && !has_scheduler(w->contract, name))
         return unknown_name(w, name, e);
     if ((length && end_of_pause(w, length, &until, e) < 0) || need_own(w, e) < 0 ||
-        w->store->ops->own->brake(w->store, name, length ? &until : NULL, e) < 0)
+        w->store->ops->own->brake(w->store, name, length ? &until : NULL, by, e) < 0)
         return -1;
     if (length)
         say(w,
@@ -458,6 +506,7 @@ static int pause_name(struct work *w, const char *name, const char *length, stru
     fact_text(w, "name", *name ? name : NULL);
     report_add_fact(
         w->report, (struct report_fact){.key = "until", .kind = FACT_TIME, .null = !length, .number = until});
+    say_deed(w, by);
     return 0;
 }
 
@@ -480,7 +529,7 @@ static int say_remaining(struct work *w, struct err *e)
 }
 
 /* A brake may outlive what it was set on: such a name is known too. */
-static int resume_name(struct work *w, const char *name, struct err *e)
+static int resume_name(struct work *w, const char *name, const struct deed *by, struct err *e)
 {
     bool was_there;
     struct arena *a = w->report->arena;
@@ -488,13 +537,14 @@ static int resume_name(struct work *w, const char *name, struct err *e)
     if (!known && !brakes_named(&w->brakes, name))
         return unknown_name(w, name, e);
     bool on = brakes_named(&w->brakes, name) != NULL;
-    if (need_own(w, e) < 0 || w->store->ops->own->release(w->store, name, &was_there, e) < 0)
+    if (need_own(w, e) < 0 || w->store->ops->own->release(w->store, name, by, &was_there, e) < 0)
         return -1;
     bool resumed = on && was_there;
     say(w, arena_printf(a, resumed ? "the brake on %s is released" : "there was no brake on %s",
                         braked(w, name)));
     fact_text(w, "name", *name ? name : NULL);
     fact_number(w, "resumed", FACT_FLAG, resumed);
+    say_deed(w, by);
     return say_remaining(w, e);
 }
 
@@ -502,6 +552,7 @@ static int resume_name(struct work *w, const char *name, struct err *e)
 static struct lapse_report *on_name(const struct lapse_contract *c, const struct lapse_options *o, bool pause)
 {
     struct work w;
+    struct deed by;
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
     size_t n = o ? o->n_policies : 0;
@@ -510,8 +561,9 @@ static struct lapse_report *on_name(const struct lapse_contract *c, const struct
         return work_finish(&w, started);
     int r = n > 1         ? err_set(&e, ERR_USAGE, "name one policy or scheduler, or none for everything")
             : n && !*name ? unknown_name(&w, name, &e)
-            : pause       ? pause_name(&w, name, length, &e)
-                          : resume_name(&w, name, &e);
+                          : set_deed(&w, o, &by, &e);
+    if (r == 0)
+        r = pause ? pause_name(&w, name, length, &by, &e) : resume_name(&w, name, &by, &e);
     return finish(&w, started, r, &e);
 }
 

@@ -33,8 +33,8 @@ static struct lapse_report *finish(struct work *w, int64_t started, int result, 
 static struct run_row *copy_run(struct arena *a, const struct run_row *row)
 {
     struct run_row *copy = arena_alloc(a, sizeof(*copy));
-    const char **texts[] = {&copy->scheduler, &copy->source, &copy->owner,
-                            &copy->outcome,   &copy->error,  &copy->counts};
+    const char **texts[] = {&copy->scheduler, &copy->source, &copy->owner,    &copy->outcome,
+                            &copy->error,     &copy->counts, &copy->contract, &copy->policies};
     *copy = *row;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         *texts[i] = *texts[i] ? arena_strdup(a, *texts[i]) : NULL;
@@ -165,19 +165,28 @@ static void add_total(struct work *w, const struct known *k, struct status_sched
 }
 
 /* Each brake once, however many policies it stops. */
+static void push_brake(struct arena *a, const struct brake *all, size_t n_all, const char *name,
+                       const struct brake **list, size_t *n)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp((*list)[i].name, name) == 0)
+            return;
+    for (size_t i = 0; i < n_all; i++) {
+        if (strcmp(all[i].name, name) != 0)
+            continue;
+        struct brake *grown = arena_push(a, (struct brake *)*list, *n, sizeof(*grown));
+        grown[*n] = all[i];
+        grown[(*n)++].name = arena_strdup(a, name);
+        *list = grown;
+    }
+}
+
 static void add_brake(struct work *w, const char *name, struct status_scheduler *s)
 {
-    const struct brake *b = brakes_named(&w->brakes, name);
+    const struct brakes *b = &w->brakes;
     struct arena *a = w->report->arena;
-    for (size_t i = 0; b && i < s->n_brakes; i++)
-        if (strcmp(s->brakes[i].name, name) == 0)
-            return;
-    if (!b)
-        return;
-    struct brake *list = arena_push(a, (struct brake *)s->brakes, s->n_brakes, sizeof(*list));
-    list[s->n_brakes] = *b;
-    list[s->n_brakes++].name = arena_strdup(a, name);
-    s->brakes = list;
+    push_brake(a, b->list, b->n, name, &s->brakes, &s->n_brakes);
+    push_brake(a, b->released, b->n_released, name, &s->released, &s->n_released);
 }
 
 static int add_policy(struct work *w, const struct policy *p, struct status_scheduler *s, struct err *e)
@@ -191,6 +200,10 @@ static int add_policy(struct work *w, const struct policy *p, struct status_sche
         return 0;
     if (w->store->ops->own->fuse_read(w->store, p->name, &fuse.row, e) < 0)
         return -1;
+    if (fuse.row.acked) {
+        s->acks = arena_push(w->report->arena, s->acks, s->n_acks, sizeof(*s->acks));
+        s->acks[s->n_acks++] = fuse;
+    }
     if (!fuse.row.there || fuse.row.acked)
         return 0;
     s->fuses = arena_push(w->report->arena, s->fuses, s->n_fuses, sizeof(*s->fuses));
@@ -280,8 +293,13 @@ static int status(struct work *w, struct err *e)
                 return -1;
     w->report->status = s;
     say_former(w, &k);
-    if (*w->store->own.lacks_runs)
+    if (*w->store->own.lacks_runs && w->store->own.may_sweep)
         work_history_remark(w);
+    if (w->store->own.version < OWN_SINCE_WHO)
+        work_remark(w, arena_printf(w->report->arena,
+                                    "lapse's own tables are version %d: who paused, resumed or acknowledged, "
+                                    "and cutoffs and contracts of runs, are not kept (run lapse install)",
+                                    w->store->own.version));
     return 0;
 }
 

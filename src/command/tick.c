@@ -461,9 +461,13 @@ static void do_policies(struct tick *t)
 
 static void open_history(struct tick *t)
 {
+    char hash[POLICY_HASH_SIZE];
+    const struct contract *c = t->hand->contract;
     if (!t->options->observe)
         history_open(&t->history, t->work.store, t->hand->scheduler->name, t->options->source,
                      t->options->owner, t->work.now);
+    if (!t->options->observe)
+        history_contract(&t->history, policies_hash(c->policies, c->n_policies, hash));
 }
 
 static void end_history(struct tick *t)

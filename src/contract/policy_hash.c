@@ -248,13 +248,26 @@ void policy_meaning(const struct policy *p, struct text *out)
         text_addf(out, "limits=%" PRId64 " %.17g;", p->limits->rows, p->limits->fraction);
 }
 
+static const char *hash_of(const struct text *meaning, char ret[POLICY_HASH_SIZE])
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < meaning->len; i++)
+        h = (h ^ (unsigned char)meaning->data[i]) * UINT64_C(1099511628211);
+    snprintf(ret, POLICY_HASH_SIZE, "%016" PRIx64, h);
+    return ret;
+}
+
 const char *policy_hash(const struct policy *p, char ret[POLICY_HASH_SIZE])
 {
     AUTO(text_release) struct text meaning = {0};
-    uint64_t h = UINT64_C(14695981039346656037);
     policy_meaning(p, &meaning);
-    for (size_t i = 0; i < meaning.len; i++)
-        h = (h ^ (unsigned char)meaning.data[i]) * UINT64_C(1099511628211);
-    snprintf(ret, POLICY_HASH_SIZE, "%016" PRIx64, h);
-    return ret;
+    return hash_of(&meaning, ret);
+}
+
+const char *policies_hash(const struct policy *list, size_t n, char ret[POLICY_HASH_SIZE])
+{
+    AUTO(text_release) struct text all = {0};
+    for (size_t i = 0; i < n; i++)
+        text_addf(&all, "%s=%s;", list[i].name, policy_hash(&list[i], ret));
+    return hash_of(&all, ret);
 }

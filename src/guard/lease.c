@@ -21,7 +21,7 @@ const char *lease_obstacle(const struct store *s, const char **ret_fix)
         return "the lease of an exclusive scheduler needs lapse's own tables, which are not installed";
     if (s->own.version < OWN_SINCE_LEASES)
         return "lapse's own tables are of an earlier version, which has no leases for exclusive schedulers";
-    *ret_fix = "'lapse install --grants ROLE' prints what is needed";
+    *ret_fix = s->own.hint;
     return s->own.lacks_lease;
 }
 

@@ -35,13 +35,16 @@ const struct table *plan_find_table(struct making *m, const struct table_name *n
     if (!t) {
         AUTO(text_release) struct text print = {0};
         table_name_print(name, &print);
-        complain(m, name->at,
-                 m->facts->hides
-                     ? "name a table of the database connected to, or of another as "
-                       "database.table; a table that this user has no right on cannot be seen"
-                     : "name a table of this database, with its schema if it is not on the search "
-                       "path",
-                 "table '%s' does not exist", text_str(&print));
+        complain(
+            m, name->at,
+            m->facts->hides
+                ? arena_printf(m->facts->arena,
+                               "name a table of the database connected to, or of another as "
+                               "database.table; a table that this user has no right on cannot be seen%s%s",
+                               m->facts->grants ? "; " : "", m->facts->grants ? m->facts->grants : "")
+                : "name a table of this database, with its schema if it is not on the search "
+                  "path",
+            "table '%s' does not exist", text_str(&print));
         return NULL;
     }
     if (kind_words(t->kind)) {

@@ -15,7 +15,7 @@ const char *history_obstacle(const struct store *s, const char **ret_fix)
         return "lapse's own tables are not installed";
     if (s->own.version < OWN_SINCE_RUNS)
         return "lapse's own tables are of an earlier version, which has none";
-    *ret_fix = "'lapse install --grants ROLE' prints what is needed";
+    *ret_fix = s->own.hint;
     return s->own.lacks_runs;
 }
 
@@ -26,7 +26,7 @@ void history_excuse(const struct store *s, struct text *out)
         return;
     text_addf(out, "no history is kept: %s%s", s->own.version < OWN_SINCE_RUNS ? "" : "this user lacks ",
               why);
-    if (s->own.version)
+    if (s->own.version && *fix)
         text_addf(out, " (%s)", fix);
 }
 
@@ -71,12 +71,15 @@ static void write_row(struct history *h)
     if (!h->kept)
         return;
     history_counts_json(h, &counts);
+    AUTO(text_release) struct text policies = {0};
+    text_addf(&policies, "[%s]", text_str(&h->policies));
     h->row.counts = text_str(&counts);
+    h->row.policies = text_str(&policies);
     int r = put(h, &e);
     if (r < 0 && (e.kind == ERR_LOST || e.kind == ERR_COMMIT_UNKNOWN) &&
         retry_reconnect(h->store, &h->store->patience, &e))
         r = put(h, &e);
-    h->row.counts = NULL;
+    h->row.counts = h->row.policies = NULL;
     h->written = h->written || r == 0;
     h->trouble = r < 0 ? e : (struct err)ERR_INIT; /* each writing holds all that the ones before it did */
 }
@@ -133,6 +136,11 @@ void history_open(struct history *h, struct store *s, const char *scheduler, con
     h->row.outcome = grades[0].outcome;
 }
 
+void history_contract(struct history *h, const char *hash)
+{
+    h->row.contract = arena_strdup(h->arena, hash);
+}
+
 void history_begin(struct history *h)
 {
     if (!h->written)
@@ -160,6 +168,12 @@ void history_add(struct history *h, const struct history_part *part)
     for (size_t i = 0; i < part->n; i++)
         if (part->gone[i])
             count(h, part->labels[i], part->gone[i]);
+    if (h->policies.len)
+        text_add(&h->policies, ",");
+    history_part_json(part, &h->policies);
+    if (part->has_cutoff && (!h->row.has_cutoff || part->cutoff > h->row.cutoff))
+        h->row.cutoff = part->cutoff;
+    h->row.has_cutoff |= part->has_cutoff;
     h->parts++;
     h->row.skipped += part->skipped;
     h->row.unknown += part->unknown;
@@ -188,5 +202,6 @@ void history_end(struct history *h, instant ended)
 void history_release(struct history *h)
 {
     arena_free(h->arena);
+    text_release(&h->policies);
     *h = (struct history){0};
 }

@@ -21,6 +21,9 @@ void history_excuse(const struct store *s, struct text *out);
 
 /* What became of one policy of the run. */
 struct history_part {
+    const char *policy;
+    bool has_cutoff;
+    instant cutoff;            /* no row that was younger went */
     const char *outcome;       /* as outcome_name has it; "budget" where a budget ended it */
     const char *error;         /* NULL: none */
     const char *const *labels; /* of the tables that lost rows … */
@@ -42,7 +45,8 @@ struct history {
         int64_t rows;
     } * counts; /* by label, in the order they came */
     size_t n_counts;
-    struct err trouble; /* why the row is not as it should be; ERR_NONE: it is, or none is kept */
+    struct text policies; /* JSON, but for the brackets: an object per part */
+    struct err trouble;   /* why the row is not as it should be; ERR_NONE: it is, or none is kept */
 };
 /* Nothing is asked of the database yet. started: by its clock. Texts are copied. */
 void history_open(struct history *h, struct store *s, const char *scheduler, const char *source,
@@ -59,6 +63,11 @@ void history_fail(struct history *h, const char *outcome, const char *error);
 void history_end(struct history *h, instant ended);
 void history_release(struct history *h);
 
+/* The hash of the policies that it runs: kept with it. Copied; before the first writing. */
+void history_contract(struct history *h, const char *hash);
+
+/* {"policy": …, "outcome": …, "cutoff": …, "rows": {"label": rows, …}}; in history_json.c */
+void history_part_json(const struct history_part *part, struct text *out);
 /* {"label": rows, …}; in history_json.c */
 void history_counts_json(const struct history *h, struct text *out);
 

@@ -38,6 +38,8 @@ struct report_policy {
     const struct cutoff *cutoffs; /* copied */
     size_t n_cutoffs;
     bool cutoff_per_row;
+    bool has_latest;
+    instant latest; /* of all cutoffs: no row that is younger goes */
     bool has_range;
     instant oldest, newest;
     int64_t null_time, unreadable_time, held, waiting;

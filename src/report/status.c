@@ -175,13 +175,33 @@ static void say_lease(const struct screen *v, const struct status_scheduler *s, 
     grid_remark(g, DIM, "lease", text);
 }
 
+/* " by WHO: REASON" */
+static const char *deed_words(const struct screen *v, const struct deed *by)
+{
+    return arena_printf(v->arena, "%s%s%s%s", *by->who ? " by " : "", by->who, *by->reason ? ": " : "",
+                        by->reason);
+}
+
 static void say_stops(const struct screen *v, const struct status_scheduler *s, struct grid *g)
 {
     for (size_t i = 0; i < s->n_brakes; i++) {
         AUTO(text_release) struct text t = {0};
         brake_words(&s->brakes[i], &t);
+        if (s->brakes[i].by.who[0])
+            text_addf(&t, "; set by %s", s->brakes[i].by.who);
         grid_remark(g, YELLOW, "brake", arena_strdup(v->arena, text_str(&t)));
     }
+    for (size_t i = 0; i < s->n_released; i++)
+        grid_remark(g, DIM, "resumed",
+                    arena_printf(v->arena, "%s%s%s at %s UTC%s", *s->released[i].name ? "'" : "everything",
+                                 s->released[i].name, *s->released[i].name ? "'" : "",
+                                 utc(v, s->released[i].since), deed_words(v, &s->released[i].by)));
+    for (size_t i = 0; i < s->n_acks; i++)
+        grid_remark(
+            g, s->acks[i].row.used ? DIM : YELLOW, "ack",
+            arena_printf(v->arena, "the fuse of '%s' was acknowledged at %s UTC%s%s", s->acks[i].policy,
+                         utc(v, s->acks[i].row.acked_at), deed_words(v, &s->acks[i].row.by),
+                         s->acks[i].row.used ? "; a run has used it" : "; the next run may pass"));
     for (size_t i = 0; i < s->n_fuses; i++) {
         const struct status_fuse *f = &s->fuses[i];
         grid_remark(g, RED, "fuse",

@@ -20,11 +20,15 @@ struct status_scheduler {
     int64_t late_us;                     /* 0: it is not */
     const struct brake *brakes;          /* in force, on the scheduler or a policy of it */
     size_t n_brakes;
+    const struct brake *released; /* the last of each name that were released */
+    size_t n_released;
     struct status_fuse {
         const char *policy;
         struct fuse_row row;
     } * fuses; /* that have tripped and are not acknowledged */
     size_t n_fuses;
+    struct status_fuse *acks; /* that were acknowledged, and perhaps used */
+    size_t n_acks;
     struct run_total total;             /* of the history that is kept */
     int64_t recent[STATUS_RECENT_MOST]; /* rows of the last runs, the newest last */
     size_t n_recent;

@@ -28,6 +28,10 @@ json_t *run_json(const struct run_row *r)
     put_integer(o, "errors", r->errors);
     put_string(o, "error", r->error);
     json_object_set_new(o, "counts", counts ? counts : json_object()); /* by hand it may be anything */
+    json_t *policies = r->policies ? json_loads(r->policies, 0, NULL) : NULL;
+    put_string(o, "contract", r->contract);
+    put_time(o, "cutoff", r->has_cutoff, r->cutoff);
+    json_object_set_new(o, "policies", policies ? policies : json_array());
     return o;
 }
 
@@ -51,6 +55,12 @@ static json_t *lease_json(const struct status_scheduler *s)
     return o;
 }
 
+static void put_deed(json_t *to, const struct deed *by)
+{
+    put_string(to, "who", by->who[0] ? by->who : NULL);
+    put_string(to, "reason", by->reason[0] ? by->reason : NULL);
+}
+
 static json_t *brakes_json(const struct status_scheduler *s)
 {
     json_t *list = json_array();
@@ -59,6 +69,34 @@ static json_t *brakes_json(const struct status_scheduler *s)
         put_string(o, "name", s->brakes[i].name[0] ? s->brakes[i].name : NULL);
         put_time(o, "since", true, s->brakes[i].since);
         put_time(o, "until", s->brakes[i].ends, s->brakes[i].until);
+        put_deed(o, &s->brakes[i].by);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *released_json(const struct status_scheduler *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_released; i++) {
+        json_t *o = json_object();
+        put_string(o, "name", s->released[i].name[0] ? s->released[i].name : NULL);
+        put_time(o, "at", true, s->released[i].since);
+        put_deed(o, &s->released[i].by);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *acks_json(const struct status_scheduler *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_acks; i++) {
+        json_t *o = json_object();
+        put_string(o, "policy", s->acks[i].policy);
+        put_time(o, "at", true, s->acks[i].row.acked_at);
+        json_object_set_new(o, "used", json_boolean(s->acks[i].row.used));
+        put_deed(o, &s->acks[i].row.by);
         json_array_append_new(list, o);
     }
     return list;
@@ -108,7 +146,9 @@ static json_t *scheduler_json(const struct status_scheduler *s)
     put_time(o, "next", s->next != NEVER, s->next);
     json_object_set_new(o, "late_seconds", json_real((double)s->late_us / (double)US_PER_S));
     json_object_set_new(o, "brakes", brakes_json(s));
+    json_object_set_new(o, "released", released_json(s));
     json_object_set_new(o, "fuses", fuses_json(s));
+    json_object_set_new(o, "acks", acks_json(s));
     json_object_set_new(o, "total", total_json(&s->total));
     for (size_t i = 0; i < s->n_recent; i++)
         json_array_append_new(recent, json_integer(s->recent[i]));

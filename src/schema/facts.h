@@ -171,6 +171,8 @@ struct facts {
     const char *drops_not;  /* why no partition can be dropped here; NULL: it can */
     const char *engine_fix; /* … follows "ALTER TABLE t": what keeps a table in transactions */
     const char *sight_fix;  /* what lets this user see every foreign key */
+    bool looks_on;          /* this user only looks, or operates: it lacks what only a sweep needs */
+    const char *grants;     /* what prints the rights that this user should have; NULL: there are no roles */
 };
 
 struct facts *facts_new(void);

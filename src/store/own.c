@@ -1,10 +1,13 @@
 /* own: the small values that lapse keeps for itself. See own.h. */
 #include "store/own.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+#include "base/quote.h"
 
 void brakes_release(struct brakes *b)
 {
@@ -57,7 +60,59 @@ void brake_words(const struct brake *b, struct text *out)
         text_addf(out, " until %s UTC", when_format_local(b->until, 0, until));
     if (*b->name)
         text_addf(out, " by a brake on '%s'", b->name);
+    if (*b->by.reason)
+        text_addf(out, ": %s", b->by.reason);
     text_addf(out, " (lapse resume%s%s)", *b->name ? " " : "", b->name);
+}
+
+static const char *const purposes[] = {"sweep", "operate", "read"};
+
+const char *grants_for_name(enum grants_for what)
+{
+    return purposes[what];
+}
+
+bool grants_for_named(const char *name, enum grants_for *ret)
+{
+    for (size_t i = 0; i < COUNT_OF(purposes); i++)
+        if (strcmp(name, purposes[i]) == 0) {
+            *ret = (enum grants_for)i;
+            return true;
+        }
+    return false;
+}
+
+/* A user without an entry is a number. */
+static void add_system_user(struct text *out)
+{
+    char buf[4096], host[100] = "";
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(geteuid(), &entry, buf, sizeof(buf), &found) != 0 || !found)
+        text_addf(out, "%ld", (long)geteuid());
+    else
+        text_add(out, found->pw_name);
+    if (gethostname(host, sizeof(host) - 1) == 0)
+        text_addf(out, "@%s", host);
+}
+
+void deed_set_who(struct deed *d, const char *role, const char *actor)
+{
+    AUTO(text_release) struct text t = {0};
+    if (role)
+        text_addf(&t, "%s, ", role);
+    add_system_user(&t);
+    if (actor && *actor)
+        text_addf(&t, ", %s", actor);
+    deed_copy(d->who, sizeof(d->who), text_str(&t));
+}
+
+void deed_copy(char *ret, size_t size, const char *text)
+{
+    size_t len = 0;
+    for (size_t n; text[len] && (n = utf8_length(text + len)) && len + n < size;)
+        len += n;
+    memcpy(ret, text, len);
+    ret[len] = '\0';
 }
 
 void own_process(char *ret, size_t size)

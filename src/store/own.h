@@ -7,7 +7,7 @@
 
 #include "plan/plan.h"
 
-enum { OWN_VERSION = 4 }; /* of the tables that this program knows */
+enum { OWN_VERSION = 5 }; /* of the tables that this program knows */
 
 /* As last looked at. */
 struct own_state {
@@ -18,9 +18,22 @@ struct own_state {
     char lacks_lease[200];  /* the same for a lease */
     char lacks_runs[200];   /* the same for the history */
     char lacks_purges[200]; /* the same for purges */
+    bool may_sweep;         /* it has some right that only a sweep needs; else it looks on, or operates */
+    char hint[500];         /* what prints the rights that it should have */
 };
-/* The versions that brought leases, the history, purges. */
-enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3, OWN_SINCE_PURGES = 4 };
+/* The versions that brought leases, the history, purges, who did something and why. */
+enum { OWN_SINCE_LEASES = 2, OWN_SINCE_RUNS = 3, OWN_SINCE_PURGES = 4, OWN_SINCE_WHO = 5 };
+
+/* Who does something, and why, as both are kept; "": not said. From OWN_SINCE_WHO on. */
+enum { WHO_SIZE = 400, REASON_SIZE = 600 };
+struct deed {
+    char who[WHO_SIZE]; /* "role, user@host, actor" */
+    char reason[REASON_SIZE];
+};
+/* role: of the database, NULL: it knows nobody; actor: who $LAPSE_ACTOR says, NULL: nobody. */
+void deed_set_who(struct deed *d, const char *role, const char *actor);
+/* As much of a text as there is room for, in whole characters. */
+void deed_copy(char *ret, size_t size, const char *text);
 
 /* The fuse of a policy, as kept. */
 struct fuse_row {
@@ -29,7 +42,9 @@ struct fuse_row {
     int64_t rows, most; /* how many rows (at least) would have gone, how many may */
     instant tripped_at;
     bool acked; /* one run of this hash may pass the limit */
+    bool used;  /* … and did: kept for who it was. Then it is not `there` */
     instant acked_at;
+    struct deed by; /* who acknowledged it */
 };
 
 /* A brake in force. */
@@ -37,11 +52,14 @@ struct brake {
     const char *name; /* of a policy, a scheduler or both; "": everything */
     bool ends;
     instant until, since;
+    struct deed by;
 };
 struct brakes {
     struct arena *arena; /* NULL: there are none */
     struct brake *list;
     size_t n;
+    struct brake *released; /* those that were released last, by name: since when, by whom */
+    size_t n_released;
 };
 void brakes_release(struct brakes *b);
 /* The brake that stops this policy, the general one first; NULL: none. */
@@ -76,6 +94,11 @@ struct run_row {
     int64_t skipped, unknown, batches, errors;
     const char *error;  /* the first; NULL: none */
     const char *counts; /* JSON: rows gone by label and dependent table, as the log has them */
+    /* From OWN_SINCE_WHO on; NULL: not kept. */
+    const char *contract; /* the hash of its policies */
+    const char *policies; /* JSON: what became of each of them, and its cutoff */
+    bool has_cutoff;
+    instant cutoff; /* no row that was younger went: the latest of them */
 };
 struct run_rows {
     struct arena *arena; /* NULL: there are none */
@@ -119,6 +142,11 @@ struct need {
     size_t n_updates;
 };
 
+/* What a role is for: `sweep` runs and purges, `operate` pauses, resumes and acknowledges, `read` looks. */
+enum grants_for { FOR_SWEEP, FOR_OPERATE, FOR_READ };
+const char *grants_for_name(enum grants_for what); /* "sweep" */
+bool grants_for_named(const char *name, enum grants_for *ret);
+
 struct store;
 /* Each runs in transactions of its own unless it says otherwise. All but look, install and print need tables
  * that are installed. */
@@ -131,22 +159,25 @@ struct own_ops {
     /* For people, after look: the statements that install would run; what a role needs for these and for
      * the given tables. Appended to out. */
     void (*print)(struct store *s, struct text *out);
-    int (*print_grants)(struct store *s, const char *role, const struct need *needs, size_t n, bool purges,
-                        struct text *out, struct err *e);
+    int (*print_grants)(struct store *s, const char *role, enum grants_for what, const struct need *needs,
+                        size_t n, bool purges, struct text *out, struct err *e);
 
     int (*fuse_read)(struct store *s, const char *policy, struct fuse_row *ret, struct err *e);
     /* A fuse that has tripped with the same hash stays as it is. */
     int (*fuse_trip)(struct store *s, const char *policy, const char *hash, int64_t rows, int64_t most,
                      struct err *e);
-    int (*fuse_ack)(struct store *s, const char *policy, const char *hash, struct err *e);
+    int (*fuse_ack)(struct store *s, const char *policy, const char *hash, const struct deed *by,
+                    struct err *e);
     /* The run that was acknowledged is over: back to normal. Only this very acknowledgement is taken away. */
     int (*fuse_use)(struct store *s, const char *policy, const struct fuse_row *acked, struct err *e);
 
     /* The brakes in force, by the database's clock. In the open transaction, or in none. */
     int (*brakes)(struct store *s, struct brakes *ret, struct err *e);
     /* until NULL: until it is released. Both also clear away what has expired. */
-    int (*brake)(struct store *s, const char *name, const instant *until, struct err *e);
-    int (*release)(struct store *s, const char *name, bool *ret_was_there, struct err *e);
+    int (*brake)(struct store *s, const char *name, const instant *until, const struct deed *by,
+                 struct err *e);
+    int (*release)(struct store *s, const char *name, const struct deed *by, bool *ret_was_there,
+                   struct err *e);
 
     /* Takes the lease for so long, by the database's clock, if it is free, expired or this owner's already
      * (whose answer was lost). *ret: who holds it now; the owner's own name: taken. Names compare exactly. */

@@ -24,6 +24,7 @@ int store_open(const char *dsn, bool reading, struct store **ret, struct err *e)
         if (engines[i].ops->open(dsn, reading, ret, e) < 0)
             return -1;
         (*ret)->dsn = mem_strdup(dsn);
+        (*ret)->purpose = grants_for_name(reading ? FOR_READ : FOR_SWEEP);
         return 0;
     }
     return err_set(e, ERR_USAGE,
@@ -72,6 +73,13 @@ bool store_gives_up(const struct store *s)
 {
     return store_interrupted(s) ||
            (s->trying && (patience_ends(s->trying) || when_monotonic_us() >= s->trying_until_us));
+}
+
+void store_grants_hint(const struct store *s, struct text *out)
+{
+    if (*s->role && s->purpose)
+        text_addf(out, "role '%s': 'lapse install --grants %s --for %s' prints what it needs", s->role,
+                  s->role, s->purpose);
 }
 
 bool store_interrupted(const struct store *s)

@@ -380,6 +380,8 @@ struct store {
     const char *own_schema; /* where lapse's own tables belong; NULL: where names are found. Borrowed */
     const char *own_owner;  /* may own them, beside whom the engine trusts; NULL: nobody. Borrowed */
     struct own_state own;   /* as own->look found them; nothing before */
+    char role[260];         /* whom the database knows this connection as; "": it knows nobody */
+    const char *purpose; /* what its grants should be for: "sweep", "operate", "read"; NULL: for none of it */
     const char *only_reads; /* opened for reading where nobody can write: "a standby"; NULL: it is not so */
     int64_t idle_most_us;   /* a transaction that writes and hears nothing for so long may be ended by the
                              * server; 0: as the engine sees fit */
@@ -403,6 +405,9 @@ int store_open(const char *dsn, bool reading, struct store **ret, struct err *e)
 int store_another(const struct store *terms, struct store **ret, struct err *e);
 /* Whether a DSN may hold a password. */
 bool store_may_hold_secret(const char *dsn);
+/* "role 'x': 'lapse install --grants x --for read' prints what it needs", for errors about rights; nothing where
+ * there are no roles. */
+void store_grants_hint(const struct store *s, struct text *out);
 bool store_interrupted(const struct store *s);
 /* Whether a try to connect is to end: interrupted, asked to stop, or out of time. */
 bool store_gives_up(const struct store *s);

@@ -41,7 +41,7 @@ class Fuse(Case):
         return self.lapse(contract, "ack", *(names or ["s"]), "--json", code=code)
 
     def fuse(self):
-        return self.db.rows("select policy, due_rows, most_rows, acked_at is not null from lapse_fuse")
+        return self.db.rows("select policy, due_rows, most_rows, acked_at is not null from lapse_fuse where policy_hash <> ''")
 
     def spawn_on_delete(self, what="new"):
         """Every row that goes leaves another that is due."""

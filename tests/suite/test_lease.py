@@ -174,6 +174,7 @@ class Without(Leases):
 
     def test_of_an_earlier_version(self):
         self.install()
+        self.forget_who()
         self.given("drop table lapse_lease; drop table lapse_run; drop table lapse_purge; delete from lapse_version where version > 1")
         p = self.sweep(LONG, "a", "c", code=3)
         self.assertEqual((p.policy("a")["outcome"], p.policy("c")["outcome"]), ("refused", "done"))

@@ -138,13 +138,13 @@ class Ends(Brakes):
         time.sleep(0.05)
         self.assertNotIn("paused", self.plan(CONTRACT).policy("a"))
         self.assertFalse(self.say("resume", "a").json["resumed"])
-        self.assertEqual(self.db.rows("select name from lapse_pause"), [])
+        self.assertEqual(self.db.rows("select name from lapse_pause where released_at is null"), [])
 
     def test_expired_brakes_are_cleared_away(self):
         self.say("pause", "a", "--for", "1ms")
         time.sleep(0.05)
         self.say("pause", "b")
-        self.assertEqual(self.db.rows("select name from lapse_pause"), [("b",)])
+        self.assertEqual(self.db.rows("select name from lapse_pause where released_at is null"), [("b",)])
 
     def test_a_second_pause_replaces_the_first(self):
         self.say("pause", "a", "--for", "1ms")
@@ -162,8 +162,8 @@ class Ends(Brakes):
         self.say("resume", "--for", "2h", code=2)
 
     def test_a_time_written_by_hand(self):
-        self.db.execute("insert into lapse_pause values ('a', ?, ?)", ("2999-01-01 00:00:00", "2024-01-01 00:00:00"))
-        self.db.execute("insert into lapse_pause values ('b', ?, ?)", ("2024-01-01 00:00:00", "2024-01-01 00:00:00"))
+        self.db.execute("insert into lapse_pause (name, until, paused_at) values ('a', ?, ?)", ("2999-01-01 00:00:00", "2024-01-01 00:00:00"))
+        self.db.execute("insert into lapse_pause (name, until, paused_at) values ('b', ?, ?)", ("2024-01-01 00:00:00", "2024-01-01 00:00:00"))
         self.paused("a")
 
     def test_beyond_what_the_tables_hold(self):
@@ -175,7 +175,7 @@ class Ends(Brakes):
             self.paused("a")
 
     def test_a_time_that_means_nothing_does_not_end(self):
-        self.db.execute("insert into lapse_pause values ('a', ?, ?)",
+        self.db.execute("insert into lapse_pause (name, until, paused_at) values ('a', ?, ?)",
                         (self.per_engine(postgres="-infinity", sqlite="soon", mariadb="0000-00-00"), "2024-01-01 00:00:00"))
         self.paused("a")
 
@@ -183,7 +183,7 @@ class Ends(Brakes):
         running = [Lapse.start(self.db, CONTRACT, "pause", "a") for _ in range(6)]
         done = [p.wait() for p in running]
         self.assertEqual([r.code for r in done], [0] * 6, "\n".join(map(str, done)))
-        self.assertEqual(self.db.rows("select name from lapse_pause"), [("a",)])
+        self.assertEqual(self.db.rows("select name from lapse_pause where released_at is null"), [("a",)])
 
 
 @every_engine

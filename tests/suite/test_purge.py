@@ -246,6 +246,7 @@ class Due(Purging):
         self.due(("a", "completed"))
 
     def test_it_needs_its_tables(self):
+        self.forget_who()
         self.given("drop table lapse_purge; delete from lapse_version where version > 3")
         r = self.lapse(self.contract, "purge", "due", code=2)
         self.assertIn("run lapse install", r.err)
@@ -701,6 +702,7 @@ class Checks(Purging):
         self.no_finding(self.check(CONTRACT, code=0), "no index")
 
     def test_without_tables(self):
+        self.forget_who()
         self.given("drop table lapse_purge; delete from lapse_version where version > 3")
         self.finding(self.check(CONTRACT, code=0), "note", "nothing can be purged yet", policy="purges.workflow")
 

@@ -62,6 +62,7 @@ class Status(Runs):
             self.assertIn("run lapse install", r.err)
             self.assertEqual(r.out, "")
         self.install()
+        self.forget_who()
         self.given("drop table lapse_run; drop table lapse_purge; delete from lapse_version where version > 2")
         self.assertIn("run lapse install", self.lapse(CONTRACT, "status", code=2).err)
 

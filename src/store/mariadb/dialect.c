@@ -893,6 +893,7 @@ const struct dialect dialect_mariadb = {
             .unlock = "DO RELEASE_LOCK('lapse install')",
             .table_end = " ENGINE=InnoDB ROW_FORMAT=DYNAMIC",
             .from_none = " FROM DUAL",
+            .new_column = " IF NOT EXISTS",
             .commits_alone = true,
             .accounts = true,
             .orders_rest = true,
@@ -925,6 +926,7 @@ struct dialect mariadb_dialect_for(const struct mariadb_server *server)
         d.key_list = key_list_mysql;
         d.delete_by = NULL; /* has no SET STATEMENT */
         d.lock = lock_mysql;
+        d.own.new_column = NULL;
         d.own.name_type = NAMES_MYSQL;
         d.own.text_type = d.own.long_name_type = LONG_MYSQL;
     } else if (server->version >= 110500) {

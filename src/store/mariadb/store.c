@@ -193,6 +193,17 @@ static bool waited_for_cluster(const struct mariadb *m, unsigned number)
     return m->server.galera && !m->open && number == ER_LOCK_WAIT_TIMEOUT;
 }
 
+static bool is_denied(unsigned number)
+{
+    static const unsigned denied[] = {ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR,
+                                      ER_DBACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR,
+                                      ER_SPECIFIC_ACCESS_DENIED_ERROR};
+    for (size_t i = 0; i < COUNT_OF(denied); i++)
+        if (denied[i] == number)
+            return true;
+    return false;
+}
+
 static int fail(struct mariadb *m, struct err *e)
 {
     unsigned number = m->conn ? mysql_errno(m->conn) : CR_SERVER_LOST;
@@ -206,8 +217,12 @@ static int fail(struct mariadb *m, struct err *e)
     if (waited_for_cluster(m, number))
         return err_set(e, ERR_LOST, "mariadb: this node has left its cluster, or does not catch up with it");
     add_one_line(&words, m->conn ? mysql_error(m->conn) : "");
-    err_set(e, m->conn ? mariadb_error_kind(words_of(m->conn)) : ERR_LOST, "mariadb %u: %s", number,
-            words.len ? text_str(&words) : "the connection is lost");
+    AUTO(text_release) struct text hint = {0};
+    if (is_denied(number))
+        store_grants_hint(&m->sql.store, &hint);
+    err_set(e, m->conn ? mariadb_error_kind(words_of(m->conn)) : ERR_LOST,
+            hint.len ? "mariadb %u: %s (%s)" : "mariadb %u: %s", number,
+            words.len ? text_str(&words) : "the connection is lost", text_str(&hint));
     if (e)
         snprintf(e->code, sizeof(e->code), "%u", number);
     return -1;
@@ -947,6 +962,8 @@ static int try_host(struct mariadb *m, const struct mariadb_host *host, struct e
     bool left = m->sql.store.trying && !connect_or_leave(m);
     if (!m->sql.store.trying)
         m->conn = connect_to(&m->dsn, host, m->dsn.connect_timeout_s);
+    const char *role = !left && m->conn && m->conn->user ? m->conn->user : m->dsn.user;
+    snprintf(m->sql.store.role, sizeof(m->sql.store.role), "%s", role ? role : "");
     if (left)
         err_set(e, store_interrupted(&m->sql.store) ? ERR_STOPPED : ERR_UNREACHABLE,
                 "mariadb: no connection could be had in time");

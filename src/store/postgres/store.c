@@ -153,6 +153,7 @@ static void add_one_line(struct text *t, const char *words)
 }
 
 #define CANCELLED       "57014"
+#define NO_RIGHT        "42501"
 #define NOT_IN_RECOVERY "0A000" /* of BEGIN … READ WRITE: it is a standby */
 #define UNKNOWN_NAME    "26000"
 #define STANDBY                                                                                              \
@@ -233,6 +234,8 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
     AUTO(text_release) struct text words = {0}, more = {0};
     add_one_line(&words, primary ? primary : "");
     add_one_line(&more, detail ? detail : "");
+    if (!more.len && strcmp(state, NO_RIGHT) == 0 && !is_raised(r) && !strstr(text_str(&words), "row-level"))
+        store_grants_hint(&p->sql.store, &more);
     err_set(e, ended_session(r) ? ERR_LOST : kind_of_error(r, state),
             more.len ? "postgresql %s: %s (%s)" : "postgresql %s: %s", state, text_str(&words),
             text_str(&more));
@@ -1091,6 +1094,8 @@ static int postgres_open(const char *dsn, bool reading, struct store **ret, stru
     p->sql.store.ops = &store_postgres;
     p->sql.engine = &engine_postgres;
     p->conn = connect_to(dsn);
+    const char *role = PQuser(p->conn);
+    snprintf(p->sql.store.role, sizeof(p->sql.store.role), "%s", role ? role : "");
     p->reading = reading;
     if (look_at_server(p, e) < 0) {
         postgres_close(&p->sql.store);

@@ -166,12 +166,13 @@ static void add_word(struct stmt *st, const struct sql_store *s, const char *wor
     const struct {
         const char *word, *means;
     } words[] = {
-        {"name", d->own.name_type},     {"long name", d->own.long_name_type},
-        {"time", d->own.time_type},     {"moment", d->own.moment_type},
-        {"text", d->own.text_type},     {"count", "bigint"},
-        {"number", d->own.number_type}, {"clock", d->own.clock},
-        {"clock_us", d->own.clock_us},  {"new", d->own.commits_alone ? " IF NOT EXISTS" : NULL},
-        {"end", d->own.table_end},      {"none", d->own.from_none},
+        {"name", d->own.name_type},        {"long name", d->own.long_name_type},
+        {"time", d->own.time_type},        {"moment", d->own.moment_type},
+        {"text", d->own.text_type},        {"count", "bigint"},
+        {"number", d->own.number_type},    {"clock", d->own.clock},
+        {"clock_us", d->own.clock_us},     {"new", d->own.commits_alone ? " IF NOT EXISTS" : NULL},
+        {"end", d->own.table_end},         {"none", d->own.from_none},
+        {"new column", d->own.new_column},
     };
     if (strncmp(word, "lapse_", 6) == 0)
         add_table(st, s, word);
@@ -318,20 +319,42 @@ int own_change(struct sql_store *s, struct own_change *changes, size_t n, struct
 
 /* --- fuses ---------------------------------------------------------------------------------------------- */
 
+static bool keeps_who(const struct store *s)
+{
+    return s->own.version >= OWN_SINCE_WHO;
+}
+
+static void copy_deed(const struct value *who, const struct value *reason, struct deed *ret)
+{
+    deed_copy(ret->who, sizeof(ret->who), who->kind == VALUE_TEXT ? who->text : "");
+    deed_copy(ret->reason, sizeof(ret->reason), reason->kind == VALUE_TEXT ? reason->text : "");
+}
+
+static struct own_arg text_or_null(const char *text)
+{
+    return (struct own_arg){ARG_NAME, .name = text, .null = !*text};
+}
+
 static int fuse_read(struct store *store, const char *policy, struct fuse_row *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
     const struct own_arg args[] = {{ARG_NAME, .name = policy}};
-    if (own_look_up(sqlstore_of(store),
-                    "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at} "
-                    "FROM {lapse_fuse} AS own WHERE policy {=} {1}",
-                    args, &found, e) < 0)
+    const char *sql =
+        keeps_who(store)
+            ? "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at}, acked_by, "
+              "reason FROM {lapse_fuse} AS own WHERE policy {=} {1}"
+            : "SELECT policy_hash, due_rows, most_rows, {us tripped_at}, {us acked_at}, NULL, NULL "
+              "FROM {lapse_fuse} AS own WHERE policy {=} {1}";
+    if (own_look_up(sqlstore_of(store), sql, args, &found, e) < 0)
         return err_wrap(e, "reading the fuse");
     *ret = (struct fuse_row){.there = found.n_rows > 0};
     if (!ret->there)
         return 0;
     const struct value *row = rows_at(&found, 0);
     snprintf(ret->hash, sizeof(ret->hash), "%s", row[0].kind == VALUE_TEXT ? row[0].text : "");
+    copy_deed(&row[5], &row[6], &ret->by);
+    ret->used = !*ret->hash;
+    ret->there = !ret->used;
     ret->rows = own_number(&row[1]);
     ret->most = own_number(&row[2]);
     ret->tripped_at = own_number(&row[3]);
@@ -359,17 +382,33 @@ static int fuse_trip(struct store *store, const char *policy, const char *hash, 
                                                                              : 0;
 }
 
-static int fuse_ack(struct store *store, const char *policy, const char *hash, struct err *e)
+static int fuse_ack(struct store *store, const char *policy, const char *hash, const struct deed *by,
+                    struct err *e)
 {
-    const struct own_arg args[] = {{ARG_NAME, .name = policy}, {ARG_NAME, .name = hash}};
+    const struct own_arg args[] = {{ARG_NAME, .name = policy},
+                                   {ARG_NAME, .name = hash},
+                                   text_or_null(by->who),
+                                   text_or_null(by->reason)};
     struct own_change changes[] = {
-        {"UPDATE {lapse_fuse} SET policy_hash = {2}, acked_at = {clock} WHERE policy {=} {1}", args}};
+        {keeps_who(store)
+             ? "UPDATE {lapse_fuse} SET policy_hash = {2}, acked_at = {clock}, acked_by = {3}, "
+               "reason = {4} WHERE policy {=} {1}"
+             : "UPDATE {lapse_fuse} SET policy_hash = {2}, acked_at = {clock} WHERE policy {=} {1}",
+         args}};
     return own_change(sqlstore_of(store), changes, 1, e) < 0 ? err_wrap(e, "resetting the fuse") : 0;
 }
 
+/* It is kept who acknowledged it, under a hash that is no policy's: nothing takes it for a fuse. */
 static int fuse_use(struct store *store, const char *policy, const struct fuse_row *acked, struct err *e)
 {
-    const struct own_arg args[] = {{ARG_NAME, .name = policy}, {ARG_NAME, .name = acked->hash}};
+    const struct own_arg args[] = {{ARG_NAME, .name = policy},
+                                   {ARG_NAME, .name = acked->hash},
+                                   {ARG_COUNT, .number = acked->rows},
+                                   {ARG_COUNT, .number = acked->most},
+                                   {ARG_TIME, .number = acked->tripped_at},
+                                   {ARG_TIME, .number = acked->acked_at},
+                                   text_or_null(acked->by.who),
+                                   text_or_null(acked->by.reason)};
     struct fuse_row now;
     if (fuse_read(store, policy, &now, e) < 0)
         return -1;
@@ -377,8 +416,13 @@ static int fuse_use(struct store *store, const char *policy, const struct fuse_r
         return 0;
     struct own_change changes[] = {
         {"DELETE FROM {lapse_fuse} WHERE policy {=} {1} AND policy_hash {=} {2} AND acked_at IS NOT NULL",
+         args},
+        {"INSERT INTO {lapse_fuse} (policy, policy_hash, due_rows, most_rows, tripped_at, acked_at, "
+         "acked_by, "
+         "reason) SELECT {1}, '', {3}, {4}, {5}, {6}, {7}, {8}{none} "
+         "WHERE NOT EXISTS (SELECT 1 FROM {lapse_fuse} WHERE policy {=} {1})",
          args}};
-    return own_change(sqlstore_of(store), changes, 1, e);
+    return own_change(sqlstore_of(store), changes, keeps_who(store) ? 2 : 1, e);
 }
 
 /* --- brakes --------------------------------------------------------------------------------------------- */
@@ -387,26 +431,41 @@ static int fuse_use(struct store *store, const char *policy, const struct fuse_r
 static int brakes(struct store *store, struct brakes *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    if (own_look_up(
-            sqlstore_of(store),
-            "SELECT name, {us until}, {us paused_at}, {clock_us} FROM {lapse_pause} AS own ORDER BY name",
-            NULL, &found, e) < 0)
+    const char *sql =
+        keeps_who(store)
+            ? "SELECT name, {us until}, {us paused_at}, {clock_us}, paused_by, reason, "
+              "{us released_at}, released_by, release_reason FROM {lapse_pause} AS own ORDER BY "
+              "name"
+            : "SELECT name, {us until}, {us paused_at}, {clock_us}, NULL, NULL, NULL, NULL, NULL "
+              "FROM {lapse_pause} AS own ORDER BY name";
+    if (own_look_up(sqlstore_of(store), sql, NULL, &found, e) < 0)
         return err_wrap(e, "reading lapse_pause");
     struct brakes b = {.arena = arena_new()};
     for (size_t i = 0; i < found.n_rows; i++) {
         const struct value *row = rows_at(&found, i);
         bool ends = row[1].kind != VALUE_NULL;
-        if (ends && own_number(&row[1]) <= own_number(&row[3]))
-            continue;
-        b.list = arena_push(b.arena, b.list, b.n, sizeof(*b.list));
-        b.list[b.n++] = (struct brake){arena_strdup(b.arena, row[0].kind == VALUE_TEXT ? row[0].text : ""),
-                                       ends, own_number(&row[1]), own_number(&row[2])};
+        struct brake x = {arena_strdup(b.arena, row[0].kind == VALUE_TEXT ? row[0].text : ""),
+                          ends,
+                          own_number(&row[1]),
+                          own_number(&row[2]),
+                          {{0}, {0}}};
+        copy_deed(&row[4], &row[5], &x.by);
+        if (!ends || own_number(&row[1]) > own_number(&row[3])) {
+            b.list = arena_push(b.arena, b.list, b.n, sizeof(*b.list));
+            b.list[b.n++] = x;
+        } else if (row[6].kind != VALUE_NULL) {
+            x.since = own_number(&row[6]);
+            copy_deed(&row[7], &row[8], &x.by);
+            b.released = arena_push(b.arena, b.released, b.n_released, sizeof(*b.released));
+            b.released[b.n_released++] = x;
+        }
     }
     *ret = b;
     return 0;
 }
 
 #define CLEAR_EXPIRED "{delete lapse_pause} WHERE {us until} {<=} {clock_us}"
+#define CLEAR_ENDED   CLEAR_EXPIRED " AND released_at IS NULL" /* those that were released are kept */
 
 /* A time beyond what the tables hold. */
 static int too_late(const struct dialect *d, struct err *e)
@@ -416,29 +475,42 @@ static int too_late(const struct dialect *d, struct err *e)
                    when_format(d->own.last, last));
 }
 
-static int brake(struct store *store, const char *name, const instant *until, struct err *e)
+static int brake(struct store *store, const char *name, const instant *until, const struct deed *by,
+                 struct err *e)
 {
     const struct dialect *d = sqlstore_of(store)->engine->dialect;
     if (until && d->own.last && *until > d->own.last)
         return too_late(d, e);
     const struct own_arg args[] = {{ARG_NAME, .name = name},
-                                   {ARG_TIME, .number = until ? *until : 0, .null = !until}};
+                                   {ARG_TIME, .number = until ? *until : 0, .null = !until},
+                                   text_or_null(by->who),
+                                   text_or_null(by->reason)};
+    bool who = keeps_who(store);
     struct own_change changes[] = {
-        {CLEAR_EXPIRED, NULL},
+        {who ? CLEAR_ENDED : CLEAR_EXPIRED, NULL},
         {"DELETE FROM {lapse_pause} WHERE name {=} {1}", args},
-        {"INSERT INTO {lapse_pause} (name, until, paused_at) VALUES ({1}, {2}, {clock})", args},
+        {who ? "INSERT INTO {lapse_pause} (name, until, paused_at, paused_by, reason) "
+               "VALUES ({1}, {2}, {clock}, {3}, {4})"
+             : "INSERT INTO {lapse_pause} (name, until, paused_at) VALUES ({1}, {2}, {clock})",
+         args},
     };
     return own_change(sqlstore_of(store), changes, COUNT_OF(changes), e) < 0
                ? err_wrap(e, "storing the brake")
                : 0;
 }
 
-static int release(struct store *store, const char *name, bool *ret_was_there, struct err *e)
+/* One that is released ends now, also for a program that knows nothing of releases. */
+static int release(struct store *store, const char *name, const struct deed *by, bool *ret_was_there,
+                   struct err *e)
 {
-    const struct own_arg args[] = {{ARG_NAME, .name = name}};
+    const struct own_arg args[] = {{ARG_NAME, .name = name}, text_or_null(by->who), text_or_null(by->reason)};
+    bool who = keeps_who(store);
     struct own_change changes[] = {
-        {CLEAR_EXPIRED, NULL},
-        {"DELETE FROM {lapse_pause} WHERE name {=} {1}", args},
+        {who ? CLEAR_ENDED : CLEAR_EXPIRED, NULL},
+        {who ? "UPDATE {lapse_pause} SET until = {clock}, released_at = {clock}, released_by = {2}, "
+               "release_reason = {3} WHERE name {=} {1} AND released_at IS NULL"
+             : "DELETE FROM {lapse_pause} WHERE name {=} {1}",
+         args},
     };
     if (own_change(sqlstore_of(store), changes, COUNT_OF(changes), e) < 0)
         return err_wrap(e, "releasing the brake");

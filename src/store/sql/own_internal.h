@@ -52,8 +52,8 @@ bool own_may_try_again(const struct err *e);
 int sqlown_look(struct store *store, struct err *e);
 int sqlown_install(struct store *store, int *ret_from, struct err *e);
 void sqlown_print(struct store *store, struct text *out);
-int sqlown_print_grants(struct store *store, const char *role, const struct need *needs, size_t n,
-                        bool purges, struct text *out, struct err *e);
+int sqlown_print_grants(struct store *store, const char *role, enum grants_for what, const struct need *needs,
+                        size_t n, bool purges, struct text *out, struct err *e);
 
 /* -1 with ERR_FINDINGS: somebody who is not trusted owns one of these tables (names, between commas), or has
  * code on it. store->own.schema is set. inside: the open transaction; else one of its own. None of them is

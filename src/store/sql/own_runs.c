@@ -6,7 +6,19 @@
 
 #define COLUMNS                                                                                              \
     "own.id, own.scheduler, own.source, own.owner, {us started_at}, {us ended_at}, own.outcome, "            \
-    "own.rows_gone, own.skipped, own.unknown, own.batches, own.errors, own.error, own.counts"
+    "own.rows_gone, own.skipped, own.unknown, own.batches, own.errors, own.error, own.counts, "
+#define SINCE_WHO  "{us cutoff}, own.contract, own.policies"
+#define BEFORE_WHO "NULL, NULL, NULL"
+/* A query of both kinds of tables: those of before, and since. */
+#define BOTH(before, after)                                                                                  \
+    {                                                                                                        \
+        before COLUMNS BEFORE_WHO after, before COLUMNS SINCE_WHO after                                      \
+    }
+
+static bool keeps_who(const struct store *s)
+{
+    return s->own.version >= OWN_SINCE_WHO;
+}
 
 static struct own_arg name(const char *text)
 {
@@ -37,6 +49,9 @@ int sqlown_run_put(struct store *store, const struct run_row *row, struct err *e
         count(row->errors),
         name(row->error),
         name(row->counts),
+        {ARG_TIME, .number = row->cutoff, .null = !row->has_cutoff},
+        name(row->contract),
+        name(row->policies),
     };
     struct own_change changes[] = {
         {"UPDATE {lapse_run} SET ended_at = {6}, outcome = {7}, rows_gone = {8}, skipped = {9}, "
@@ -48,7 +63,19 @@ int sqlown_run_put(struct store *store, const struct run_row *row, struct err *e
          "WHERE NOT EXISTS (SELECT 1 FROM {lapse_run} WHERE id {=} {1})",
          args},
     };
-    return own_change((struct sql_store *)store, changes, COUNT_OF(changes), e) < 0
+    struct own_change since_who[] = {
+        {"UPDATE {lapse_run} SET ended_at = {6}, outcome = {7}, rows_gone = {8}, skipped = {9}, "
+         "unknown = {10}, batches = {11}, errors = {12}, error = {13}, counts = {14}, cutoff = {15}, "
+         "contract = {16}, policies = {17} WHERE id {=} {1}",
+         args},
+        {"INSERT INTO {lapse_run} (id, scheduler, source, owner, started_at, ended_at, outcome, rows_gone, "
+         "skipped, unknown, batches, errors, error, counts, cutoff, contract, policies) "
+         "SELECT {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16}, "
+         "{17}{none} WHERE NOT EXISTS (SELECT 1 FROM {lapse_run} WHERE id {=} {1})",
+         args},
+    };
+    struct own_change *list = keeps_who(store) ? since_who : changes;
+    return own_change((struct sql_store *)store, list, COUNT_OF(changes), e) < 0
                ? err_wrap(e, "writing lapse_run")
                : 0;
 }
@@ -73,7 +100,11 @@ static void copy_row(struct arena *a, const struct value *v, struct run_row *ret
                             .batches = own_number(&v[10]),
                             .errors = own_number(&v[11]),
                             .error = v[12].kind == VALUE_NULL ? NULL : text_of(a, &v[12]),
-                            .counts = text_of(a, &v[13])};
+                            .counts = text_of(a, &v[13]),
+                            .has_cutoff = v[14].kind != VALUE_NULL,
+                            .cutoff = own_number(&v[14]),
+                            .contract = v[15].kind == VALUE_NULL ? NULL : text_of(a, &v[15]),
+                            .policies = v[16].kind == VALUE_NULL ? NULL : text_of(a, &v[16])};
     snprintf(ret->id, sizeof(ret->id), "%s", text_of(a, &v[0]));
 }
 
@@ -89,10 +120,13 @@ int sqlown_runs(struct store *store, const char *scheduler, int64_t most, struct
 {
     AUTO(rows_release) struct rows found = {0};
     const struct own_arg args[] = {count(most), name(scheduler)};
-    const char *sql = scheduler ? "SELECT " COLUMNS " FROM {lapse_run} AS own WHERE own.scheduler {=} {2} "
-                                  "ORDER BY own.scheduler DESC, own.started_at DESC, own.id DESC LIMIT {1}"
-                                : "SELECT " COLUMNS " FROM {lapse_run} AS own "
-                                  "ORDER BY own.started_at DESC, own.id DESC LIMIT {1}";
+    static const char *const of_one[] =
+        BOTH("SELECT ", " FROM {lapse_run} AS own WHERE own.scheduler {=} {2} "
+                        "ORDER BY own.scheduler DESC, own.started_at DESC, own.id DESC LIMIT {1}"),
+                             *const of_all[] =
+                                 BOTH("SELECT ", " FROM {lapse_run} AS own "
+                                                 "ORDER BY own.started_at DESC, own.id DESC LIMIT {1}");
+    const char *sql = (scheduler ? of_one : of_all)[keeps_who(store)];
     if (own_look_up((struct sql_store *)store, sql, args, &found, e) < 0)
         return err_wrap(e, "reading lapse_run");
     copy_rows(&found, ret);
@@ -114,15 +148,18 @@ static void drop_ties(struct run_rows *r)
 int sqlown_last_runs(struct store *store, bool daemon, struct run_rows *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    const char *sql =
-        daemon ? "SELECT " COLUMNS " FROM {lapse_run} AS own JOIN (SELECT scheduler AS whose, "
-                 "{.}max(started_at) AS last FROM {lapse_run} WHERE source {=} 'daemon' GROUP BY scheduler) "
-                 "AS newest ON own.scheduler {=} newest.whose AND own.started_at {=} newest.last "
-                 "WHERE own.source {=} 'daemon' ORDER BY own.scheduler, own.id"
-               : "SELECT " COLUMNS " FROM {lapse_run} AS own JOIN (SELECT scheduler AS whose, "
-                 "{.}max(started_at) AS last FROM {lapse_run} GROUP BY scheduler) "
-                 "AS newest ON own.scheduler {=} newest.whose AND own.started_at {=} newest.last "
-                 "ORDER BY own.scheduler, own.id";
+    static const char *const
+        by_daemon[] =
+            BOTH("SELECT ", " FROM {lapse_run} AS own JOIN (SELECT scheduler AS whose, "
+                            "{.}max(started_at) AS last FROM {lapse_run} WHERE source {=} 'daemon' GROUP BY "
+                            "scheduler) AS newest ON own.scheduler {=} newest.whose AND own.started_at {=} "
+                            "newest.last WHERE own.source {=} 'daemon' ORDER BY own.scheduler, own.id"),
+        *const by_any[] =
+            BOTH("SELECT ", " FROM {lapse_run} AS own JOIN (SELECT scheduler AS whose, "
+                            "{.}max(started_at) AS last FROM {lapse_run} GROUP BY scheduler) "
+                            "AS newest ON own.scheduler {=} newest.whose AND own.started_at {=} newest.last "
+                            "ORDER BY own.scheduler, own.id");
+    const char *sql = (daemon ? by_daemon : by_any)[keeps_who(store)];
     if (own_look_up((struct sql_store *)store, sql, NULL, &found, e) < 0)
         return err_wrap(e, "reading lapse_run");
     copy_rows(&found, ret);

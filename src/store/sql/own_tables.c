@@ -73,35 +73,62 @@ static const struct own_step steps[] = {
         "){end}\n\n"
         "{index lapse_purge_instance}\n\n"
         "{index lapse_purge_due}"},
+    /* Who and why. A brake that was released stays, with an end, until the next of its name; so does an
+     * acknowledgement that was used, with a hash that is no policy's. */
+    {5, "ALTER TABLE {lapse_pause} ADD COLUMN{new column} paused_by {name}\n\n"
+        "ALTER TABLE {lapse_pause} ADD COLUMN{new column} reason {text}\n\n"
+        "ALTER TABLE {lapse_pause} ADD COLUMN{new column} released_at {time}\n\n"
+        "ALTER TABLE {lapse_pause} ADD COLUMN{new column} released_by {name}\n\n"
+        "ALTER TABLE {lapse_pause} ADD COLUMN{new column} release_reason {text}\n\n"
+        "ALTER TABLE {lapse_fuse} ADD COLUMN{new column} acked_by {name}\n\n"
+        "ALTER TABLE {lapse_fuse} ADD COLUMN{new column} reason {text}\n\n"
+        "ALTER TABLE {lapse_run} ADD COLUMN{new column} cutoff {time}\n\n"
+        "ALTER TABLE {lapse_run} ADD COLUMN{new column} contract {name}\n\n"
+        "ALTER TABLE {lapse_run} ADD COLUMN{new column} policies {text}"},
 };
 
-/* The tables: since which version, by which columns they are known, and what a sweep does with them. */
+/* The tables: since which version, by which columns they are known, what a sweep does with them, what somebody
+ * does who pauses, resumes and acknowledges, and which columns came later. */
 static const struct own_table {
     const char *name;
     int since;
     const char *columns[14];
-    int needs;
+    int needs, operates;
+    const char *since_who[6];
 } tables[] = {
-    {"lapse_version", 1, {"version", "installed_at"}, NEED_SELECT},
+    {"lapse_version", 1, {"version", "installed_at"}, NEED_SELECT, NEED_SELECT, {0}},
     {"lapse_fuse",
      1,
      {"policy", "policy_hash", "due_rows", "most_rows", "tripped_at", "acked_at"},
-     NEED_SELECT | NEED_INSERT | NEED_DELETE},
-    {"lapse_pause", 1, {"name", "until", "paused_at"}, NEED_SELECT},
+     NEED_SELECT | NEED_INSERT | NEED_DELETE,
+     NEED_SELECT | NEED_UPDATE,
+     {"acked_by", "reason"}},
+    {"lapse_pause",
+     1,
+     {"name", "until", "paused_at"},
+     NEED_SELECT,
+     NEED_SELECT | NEED_INSERT | NEED_DELETE | NEED_UPDATE,
+     {"paused_by", "reason", "released_at", "released_by", "release_reason"}},
     {"lapse_lease",
      OWN_SINCE_LEASES,
      {"scheduler", "token", "owner", "acquired_at", "expires_at"},
-     NEED_SELECT | NEED_INSERT | NEED_UPDATE},
+     NEED_SELECT | NEED_INSERT | NEED_UPDATE,
+     NEED_SELECT,
+     {0}},
     {"lapse_run",
      OWN_SINCE_RUNS,
      {"id", "scheduler", "source", "owner", "started_at", "ended_at", "outcome", "rows_gone", "skipped",
       "unknown", "batches", "errors", "error", "counts"},
-     NEED_SELECT | NEED_INSERT | NEED_UPDATE | NEED_DELETE}, /* who writes the history sweeps it, too */
+     NEED_SELECT | NEED_INSERT | NEED_UPDATE | NEED_DELETE, /* who writes the history sweeps it, too */
+     NEED_SELECT,
+     {"cutoff", "contract", "policies"}},
     {"lapse_purge",
      OWN_SINCE_PURGES,
      {"id", "space", "instance", "reason", "scheduled_at", "purge_at", "attempts", "retry_at", "parked_at",
       "error"},
-     NEED_SELECT | NEED_INSERT | NEED_UPDATE | NEED_DELETE},
+     NEED_SELECT | NEED_INSERT | NEED_UPDATE | NEED_DELETE,
+     NEED_SELECT,
+     {0}},
 };
 enum { TABLE_VERSION, TABLE_FUSE, TABLE_PAUSE, TABLE_LEASE, TABLE_RUN, TABLE_PURGE };
 
@@ -134,13 +161,25 @@ static const struct table *find(const struct facts *f, size_t table)
     return NULL;
 }
 
-static int look_foreign(const struct table *t, size_t table, struct err *e)
+/* The first of them that the table has not; NULL: it has all. */
+static const char *missing_column(const struct table *t, const char *const *columns, size_t most)
 {
-    for (size_t i = 0; i < COUNT_OF(tables[table].columns) && tables[table].columns[i]; i++)
-        if (!column_named(t, tables[table].columns[i]))
-            return err_set(e, ERR_FINDINGS,
-                           "%s is not lapse's own table: it has no column '%s'; rename it, or set own_schema",
-                           t->print, tables[table].columns[i]);
+    for (size_t i = 0; i < most && columns[i]; i++)
+        if (!column_named(t, columns[i]))
+            return columns[i];
+    return NULL;
+}
+
+static int look_foreign(const struct table *t, size_t table, int version, struct err *e)
+{
+    const struct own_table *own = &tables[table];
+    const char *missing = missing_column(t, own->columns, COUNT_OF(own->columns));
+    if (!missing && version >= OWN_SINCE_WHO)
+        missing = missing_column(t, own->since_who, COUNT_OF(own->since_who));
+    if (missing)
+        return err_set(e, ERR_FINDINGS,
+                       "%s is not lapse's own table: it has no column '%s'; rename it, or set own_schema",
+                       t->print, missing);
     if (t->kind != KIND_TABLE)
         return err_set(e, ERR_FINDINGS, "%s is not lapse's own table: it is no ordinary table", t->print);
     return 0;
@@ -178,19 +217,20 @@ static int look_rights(struct sql_store *s, const struct table *t, size_t table,
 {
     AUTO(text_release) struct text missing = {0};
     char *lacks = lacks_of(s, table);
+    AUTO(text_release) struct text hint = {0};
     add_missing(t, tables[table].needs, &missing);
+    if (table == TABLE_FUSE || table == TABLE_LEASE || table == TABLE_RUN)
+        s->store.own.may_sweep |= t->may_insert;
     if (t->rows_hidden && (table == TABLE_RUN || table == TABLE_PURGE))
         text_addf(&missing, "%sall rows (row security hides some)", missing.len ? ", " : "");
     else if (t->rows_hidden)
         return err_set(e, ERR_FINDINGS, "row security hides rows of %s from this user", t->print);
     if (!missing.len)
         return 0;
+    store_grants_hint(&s->store, &hint);
     if (!lacks)
-        return err_set(
-            e, ERR_FINDINGS,
-            "this user has no right to %s on %s, one of lapse's own tables ('lapse install --grants "
-            "ROLE' prints what is needed)",
-            text_str(&missing), t->print);
+        return err_set(e, ERR_FINDINGS, "this user has no right to %s on %s, one of lapse's own tables (%s)",
+                       text_str(&missing), t->print, text_str(&hint));
     snprintf(lacks, sizeof(s->store.own.lacks), "%s on %s", text_str(&missing), t->print);
     return 0;
 }
@@ -229,13 +269,26 @@ static int read_version(struct sql_store *s, const struct table *t, bool install
 /* Where rights go to accounts, a table that one has no right on is not to be seen. */
 static int not_whole(const struct sql_store *s, int version, const char *table, struct err *e)
 {
+    AUTO(text_release) struct text hint = {0};
+    store_grants_hint(&s->store, &hint);
+    if (s->engine->dialect->own.accounts)
+        return err_set(e, ERR_FINDINGS,
+                       "lapse's own tables are not whole: version %d has %s, which is not there, or this "
+                       "user has no right on it (%s)",
+                       version, table, text_str(&hint));
     return err_set(e, ERR_FINDINGS,
-                   "lapse's own tables are not whole: version %d has %s, which is not there%s", version,
-                   table,
-                   s->engine->dialect->own.accounts
-                       ? ", or this user has no right on it ('lapse install --grants ROLE' prints what is "
-                         "needed)"
-                       : "; drop lapse_version and what is left of the others, and run lapse install");
+                   "lapse's own tables are not whole: version %d has %s, which is not there; drop "
+                   "lapse_version and what is left of the others, and run lapse install",
+                   version, table);
+}
+
+/* It is not there, or not to be seen. */
+static int not_seen(const struct sql_store *s, const char *table, struct err *e)
+{
+    AUTO(text_release) struct text hint = {0};
+    store_grants_hint(&s->store, &hint);
+    return err_set(e, ERR_FINDINGS, "lapse's own table %s is not there, or this user has no right on it (%s)",
+                   table, text_str(&hint));
 }
 
 /* Every table of that version is there, as it should be. */
@@ -254,14 +307,10 @@ static int look_at_all(struct sql_store *s, int version, struct err *e)
             continue;
         }
         if (!t && f->hides)
-            return err_set(
-                e, ERR_FINDINGS,
-                "lapse's own table %s is not there, or this user has no right on it ('lapse install "
-                "--grants ROLE' prints what is needed)",
-                tables[i].name);
+            return not_seen(s, tables[i].name, e);
         if (!t)
             return not_whole(s, version, tables[i].name, e);
-        if (look_foreign(t, i, e) < 0 || look_rights(s, t, i, e) < 0)
+        if (look_foreign(t, i, version, e) < 0 || look_rights(s, t, i, e) < 0)
             return -1;
     }
     return 0;
@@ -285,6 +334,26 @@ static int set_schema(struct sql_store *s, const char *schema, struct err *e)
     return 0;
 }
 
+/* What one has no right on looks as if it were not there: brakes would be passed over. The others tell. */
+static int look_hidden(struct sql_store *s, const char *schema, struct err *e)
+{
+    AUTO(facts_free_p) struct facts *f = NULL;
+    if (inspect(s, schema, COUNT_OF(tables), &f, e) < 0)
+        return -1;
+    return f->n_tables ? not_seen(s, tables[TABLE_VERSION].name, e) : 0;
+}
+
+/* Who may sweep, and looks, is told of what a sweep lacks. */
+static void note_purpose(struct sql_store *s)
+{
+    AUTO(text_release) struct text hint = {0};
+    struct store *store = &s->store;
+    if (store->own.may_sweep && store->purpose && strcmp(store->purpose, grants_for_name(FOR_READ)) == 0)
+        store->purpose = grants_for_name(FOR_SWEEP);
+    store_grants_hint(store, &hint);
+    snprintf(store->own.hint, sizeof(store->own.hint), "%s", text_str(&hint));
+}
+
 static int look_for(struct store *store, bool installs, struct err *e)
 {
     struct sql_store *s = sqlstore_of(store);
@@ -301,11 +370,12 @@ static int look_for(struct store *store, bool installs, struct err *e)
     if ((t || installs) && look_who(s, false, e) < 0)
         return -1;
     if (!t)
-        return 0;
-    if (look_foreign(t, TABLE_VERSION, e) < 0 || look_rights(s, t, TABLE_VERSION, e) < 0 ||
+        return f->hides ? look_hidden(s, wanted, e) : 0;
+    if (look_foreign(t, TABLE_VERSION, 0, e) < 0 || look_rights(s, t, TABLE_VERSION, e) < 0 ||
         read_version(s, t, installs, &version, e) < 0 || look_at_all(s, version, e) < 0)
         return -1;
     store->own.version = version;
+    note_purpose(s);
     return 0;
 }
 
@@ -326,6 +396,15 @@ static size_t next_statement(const char **rest, const char **ret)
     return len;
 }
 
+/* A column that an installer which was stopped has added: MySQL has no words for "if it is not there". */
+static bool was_there(const struct sql_store *s, struct err *e)
+{
+    if (!s->engine->dialect->own.commits_alone || strcmp(e->code, "1060") != 0)
+        return false;
+    *e = (struct err)ERR_INIT;
+    return true;
+}
+
 static int run_step(struct sql_store *s, const struct own_step *step, struct err *e)
 {
     const char *rest = step->statements, *sql;
@@ -334,7 +413,7 @@ static int run_step(struct sql_store *s, const struct own_step *step, struct err
         int64_t ignored;
         size_t len = next_statement(&rest, &sql);
         own_write(&st, s, sql, len, NULL);
-        if (st.sql.len && s->engine->execute(s, &st, &ignored, e) < 0)
+        if (st.sql.len && s->engine->execute(s, &st, &ignored, e) < 0 && !was_there(s, e))
             return -1;
     }
     const struct own_arg version = {ARG_COUNT, .number = step->version};
@@ -423,7 +502,7 @@ static int look_at_begun(const struct facts *f, int version, struct err *e)
 {
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         const struct table *t = find(f, i);
-        if (t && tables[i].since > version && look_foreign(t, i, e) < 0)
+        if (t && tables[i].since > version && look_foreign(t, i, 0, e) < 0)
             return -1;
     }
     return 0;
@@ -584,8 +663,18 @@ static void grant_sight(const struct dialect *d, const char *role, struct text *
     text_addf(out, "%s;\n", text_str(&st.sql));
 }
 
-int sqlown_print_grants(struct store *store, const char *role, const struct need *needs, size_t n,
-                        bool purges, struct text *out, struct err *e)
+/* What a role of this kind does with a table of lapse's own; 0: nothing. */
+static int own_rights(size_t table, enum grants_for what, bool purges)
+{
+    if (table == TABLE_PURGE && !purges)
+        return 0;
+    return what == FOR_SWEEP     ? tables[table].needs
+           : what == FOR_OPERATE ? tables[table].operates
+                                 : NEED_SELECT;
+}
+
+int sqlown_print_grants(struct store *store, const char *role, enum grants_for what, const struct need *needs,
+                        size_t n, bool purges, struct text *out, struct err *e)
 {
     const struct dialect *d = sqlstore_of(store)->engine->dialect;
     const char *schema = store->own.schema;
@@ -599,16 +688,17 @@ int sqlown_print_grants(struct store *store, const char *role, const struct need
         if (!said)
             grant_schema(d, role, needs[i].table->schema, out);
     }
-    if (d->own.accounts && n)
+    if (d->own.accounts && n && what == FOR_SWEEP)
         grant_sight(d, role, out);
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         const struct table t = {.schema = schema, .name = tables[i].name};
-        bool unused = i == TABLE_PURGE && !purges;
-        if (!unused || d->own.accounts) /* there a right makes it seen */
-            grant_table(d, role,
-                        &(struct need){.table = &t, .rights = unused ? NEED_SELECT : tables[i].needs}, out);
+        const struct need own = {.table = &t, .rights = own_rights(i, what, purges)};
+        if (own.rights)
+            grant_table(d, role, &own, out);
     }
-    for (size_t i = 0; i < n; i++)
-        grant_table(d, role, &needs[i], out);
+    for (size_t i = 0; i < n; i++) {
+        const struct need reads = {.table = needs[i].table, .rights = NEED_SELECT};
+        grant_table(d, role, what == FOR_SWEEP ? &needs[i] : &reads, out);
+    }
     return 0;
 }

@@ -204,6 +204,7 @@ struct dialect {
         int time_digits;           /* of a second's fraction that its clock writes */
         const char *table_end;     /* behind a table's closing parenthesis */
         const char *from_none;     /* what a SELECT without a table needs before its WHERE; NULL: nothing */
+        const char *new_column;    /* in ADD COLUMN, so that one that is there is no error; NULL: nothing */
         bool commits_alone; /* CREATE commits by itself: an installer may have been stopped at any of them */
         bool accounts;      /* rights go to user@host, and need none on the schema */
         bool orders_rest;   /* an index gives an order only where columns that are the same are not named */

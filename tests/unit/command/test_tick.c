@@ -349,7 +349,7 @@ static void a_brake_pauses(void **state)
     install(p);
     load(p, job_yaml);
     add_job(p, -M);
-    sql(p, "INSERT INTO lapse_pause VALUES ('job', NULL, '2026-03-28T11:00:00Z')");
+    sql(p, "INSERT INTO lapse_pause (name, until, paused_at) VALUES ('job', NULL, '2026-03-28T11:00:00Z')");
     for (int i = 0; i < 2; i++)
         expect(p, LAPSE_STOPPED, OUTCOME_PAUSED, 0);
     sql(p, "DELETE FROM lapse_pause");

@@ -89,7 +89,8 @@ static void verdicts_follow_what_is_kept(void **state)
     later = judge(f, JOBS "{ rows: 3 }", -1);
     fuse_words(p.plan, &later, &words);
     assert_non_null(strstr(text_str(&words), "lapse ack p"));
-    assert_int_equal(f->store->ops->own->fuse_ack(f->store, "p", first.hash, &e), 0);
+    assert_int_equal(f->store->ops->own->fuse_ack(f->store, "p", first.hash, &(struct deed){{0}, {0}}, &e),
+                     0);
     later = judge(f, JOBS "{ rows: 3 }", -1);
     assert_int_equal(later.verdict, FUSE_ACKED);
     assert_int_equal(fuse_use(f->store, p.plan, &first, &e), 0); /* it was not acknowledged then */

@@ -144,7 +144,8 @@ static void a_brake_stops_it(void **state)
     struct err e = ERR_INIT;
     open_fixture(&x, *state);
     schedule(&x, 3, "x");
-    assert_int_equal(x.file->store->ops->own->brake(x.file->store, "", NULL, &e), 0);
+    assert_int_equal(x.file->store->ops->own->brake(x.file->store, "", NULL, &(struct deed){{0}, {0}}, &e),
+                     0);
     assert_int_equal(run(&x).kind, PURGING_PAUSED);
     assert_int_equal(count(&x, "jobs"), 3);
 }

@@ -36,7 +36,13 @@ static void add(struct history *h, const char *outcome, const char *error, int64
 {
     const char *labels[] = {"part", "job"};
     const int64_t gone[] = {rows * 2, rows};
-    history_add(h, &(struct history_part){outcome, error, labels, gone, 2, .batches = 1});
+    history_add(h, &(struct history_part){.policy = "p",
+                                          .outcome = outcome,
+                                          .error = error,
+                                          .labels = labels,
+                                          .gone = gone,
+                                          .n = 2,
+                                          .batches = 1});
 }
 
 static void nothing_is_kept_without_a_place(void **state)
@@ -58,10 +64,10 @@ static void nothing_is_kept_without_a_place(void **state)
     f->store->own.version = OWN_SINCE_RUNS;
     assert_string_equal(history_obstacle(f->store, &fix), "");
     snprintf(f->store->own.lacks_runs, sizeof(f->store->own.lacks_runs), "INSERT on x");
+    snprintf(f->store->own.hint, sizeof(f->store->own.hint), "what to do");
     text_clear(&excuse);
     history_excuse(f->store, &excuse);
-    assert_string_equal(text_str(&excuse), "no history is kept: this user lacks INSERT on x ('lapse install "
-                                           "--grants ROLE' prints what is needed)");
+    assert_string_equal(text_str(&excuse), "no history is kept: this user lacks INSERT on x (what to do)");
 }
 
 static void it_says_running_until_its_end(void **state)

@@ -3,6 +3,8 @@
 
 #include "sqlite_file.h"
 
+static const struct deed someone = {"us", "why"};
+
 static const struct own_ops *own_of(struct file *f)
 {
     return f->store->ops->own;
@@ -119,7 +121,7 @@ static void an_acknowledgement_is_used_once(void **state)
     struct err e = ERR_INIT;
     install(f);
     assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 10, 5, &e), 0);
-    assert_int_equal(own_of(f)->fuse_ack(f->store, "p", "h2", &e), 0);
+    assert_int_equal(own_of(f)->fuse_ack(f->store, "p", "h2", &someone, &e), 0);
     struct fuse_row acked = fuse(f, "p");
     assert_true(acked.acked && acked.acked_at > 0);
     assert_string_equal(acked.hash, "h2");
@@ -129,6 +131,9 @@ static void an_acknowledgement_is_used_once(void **state)
     assert_true(fuse(f, "p").there);
     assert_int_equal(own_of(f)->fuse_use(f->store, "p", &acked, &e), 0);
     assert_false(fuse(f, "p").there);
+    assert_true(fuse(f, "p").used);
+    assert_string_equal(fuse(f, "p").by.who, "us");
+    assert_string_equal(fuse(f, "p").by.reason, "why");
     assert_int_equal(own_of(f)->fuse_use(f->store, "p", &acked, &e), 0);
 }
 
@@ -138,7 +143,7 @@ static void a_trip_takes_an_acknowledgement_away(void **state)
     struct err e = ERR_INIT;
     install(f);
     assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 10, 5, &e), 0);
-    assert_int_equal(own_of(f)->fuse_ack(f->store, "p", "h1", &e), 0);
+    assert_int_equal(own_of(f)->fuse_ack(f->store, "p", "h1", &someone, &e), 0);
     struct fuse_row acked = fuse(f, "p");
     assert_int_equal(own_of(f)->fuse_trip(f->store, "p", "h1", 20, 5, &e), 0);
     assert_true(fuse(f, "p").there && !fuse(f, "p").acked && fuse(f, "p").rows == 20);
@@ -168,17 +173,20 @@ static void brakes_end(void **state)
     bool was_there = false;
     install(f);
     assert_brakes(f, "");
-    assert_int_equal(own_of(f)->brake(f->store, "it's", &later, &e), 0);
-    assert_int_equal(own_of(f)->brake(f->store, "", NULL, &e), 0);
-    assert_int_equal(own_of(f)->brake(f->store, "old", &past, &e), 0);
+    assert_int_equal(own_of(f)->brake(f->store, "it's", &later, &someone, &e), 0);
+    assert_int_equal(own_of(f)->brake(f->store, "", NULL, &someone, &e), 0);
+    assert_int_equal(own_of(f)->brake(f->store, "old", &past, &someone, &e), 0);
     assert_brakes(f, "'' 'it's' ends");
     assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_pause"), 3);
-    assert_int_equal(own_of(f)->release(f->store, "", &was_there, &e), 0);
+    assert_int_equal(own_of(f)->release(f->store, "", &someone, &was_there, &e), 0);
     assert_true(was_there);
-    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_pause"), 1);
-    assert_int_equal(own_of(f)->release(f->store, "", &was_there, &e), 0);
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_pause WHERE released_at IS NULL"), 1);
+    assert_int_equal(ask_number(f->sql, "SELECT count(*) FROM lapse_pause WHERE released_at IS NOT NULL AND "
+                                        "released_by = 'us'"),
+                     1);
+    assert_int_equal(own_of(f)->release(f->store, "", &someone, &was_there, &e), 0);
     assert_false(was_there);
-    assert_int_equal(own_of(f)->brake(f->store, "it's", NULL, &e), 0);
+    assert_int_equal(own_of(f)->brake(f->store, "it's", NULL, &someone, &e), 0);
     assert_brakes(f, "'it's'");
 }
 
@@ -187,10 +195,10 @@ static void a_brake_is_read_inside_a_transaction(void **state)
     struct file *f = *state;
     struct err e = ERR_INIT;
     install(f);
-    assert_int_equal(own_of(f)->brake(f->store, "p", NULL, &e), 0);
+    assert_int_equal(own_of(f)->brake(f->store, "p", NULL, &someone, &e), 0);
     assert_int_equal(f->sql->engine->begin_write(f->sql, US_PER_S, US_PER_S, &e), 0);
     f->sql->writing = true;
-    do_sql(f->sql, "INSERT INTO lapse_pause VALUES ('q', NULL, '2024-01-01')");
+    do_sql(f->sql, "INSERT INTO lapse_pause (name, until, paused_at) VALUES ('q', NULL, '2024-01-01')");
     assert_brakes(f, "'p' 'q'");
     sqlstore_rollback(f->store);
     assert_brakes(f, "'p'");
@@ -383,7 +391,7 @@ static void what_is_printed_is_what_is_missing(void **state)
     install(f);
     own_of(f)->print(f->store, &after);
     assert_string_equal(text_str(&after), "");
-    assert_int_equal(own_of(f)->print_grants(f->store, "r", NULL, 0, false, &after, &e), -1);
+    assert_int_equal(own_of(f)->print_grants(f->store, "r", FOR_SWEEP, NULL, 0, false, &after, &e), -1);
     assert_int_equal(e.kind, ERR_USAGE);
 }
 
