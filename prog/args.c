@@ -17,8 +17,27 @@ static void did_you_mean(const char *word, const char *prefix, const char *const
     fputs("; 'lapse --help' lists them\n", stderr);
 }
 
+/* What other programs call it. NULL: nothing that is known. */
+static const char *other_name(const char *word)
+{
+    static const char *const names[][2] = {
+        {"validate", "check"}, {"verify-config", "check"}, {"lint", "check"},   {"test", "check"},
+        {"dry-run", "plan"},   {"dryrun", "plan"},         {"preview", "plan"}, {"apply", "sweep"},
+        {"delete", "sweep"},   {"clean", "sweep"},         {"daemon", "run"},   {"serve", "run"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i][0], word) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 static void unknown_command(const struct grammar *g, const char *word)
 {
+    const char *ours = other_name(word);
+    if (ours) {
+        fprintf(stderr, "lapse: unknown command '%s' (that is 'lapse %s' here)\n", word, ours);
+        return;
+    }
     const char *names[g->n_commands + 1];
     for (size_t i = 0; i < g->n_commands; i++)
         names[i] = g->commands[i].name;

@@ -427,6 +427,11 @@ class Usage(Input, SqliteTest):
     def test_no_command(self):
         self.usage(2, words=("--help",))
 
+    def test_a_command_by_another_name(self):
+        for word, ours in (("validate", "check"), ("dry-run", "plan"), ("apply", "sweep"), ("daemon", "run")):
+            with self.subTest(word):
+                self.usage(2, word, words=(f"unknown command '{word}' (that is 'lapse {ours}' here)",))
+
     def test_an_unknown_command(self):
         self.usage(2, "swep", words=("swep", "sweep"))
 
