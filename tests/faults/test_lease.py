@@ -173,6 +173,39 @@ class AtEveryStatement(Frozen):
         self.assertEqual(self.jobs(), self.ROWS)
 
 
+@every_server
+class WithoutALease(Frozen):
+    """Also where it has none, whoever is frozen in a batch lets go of its rows soon."""
+
+    def test_locks_end(self):
+        self.fill(6)
+        contract = CONTRACT.replace("BATCH", "3").replace(", exclusive: true, lease: 700ms", "")
+        self.assertNotIn("lease", contract)
+        started, box, let_go = threading.Event(), [], []
+
+        def before(statement):
+            if statement.sql.startswith("DELETE") and not let_go:
+                started.wait(10)
+                box[0].signal(signal.SIGSTOP)
+                try:
+                    with Session(self.db) as other:
+                        other.do(self.per_engine(postgres="set lock_timeout = '30s'",
+                                                 mariadb="set innodb_lock_wait_timeout = 30"))
+                        other.do("update job set at_ms = at_ms + 1 where id = 1")
+                        waited = other.waits()
+                        other.finish(40)
+                        let_go.append((waited, other.error, other.rows))
+                finally:
+                    box[0].signal(signal.SIGCONT)
+
+        with Proxy(self.db, before, looks=False) as proxy:
+            box.append(Lapse.start(proxy.dsn, contract, "sweep", "--json", "--now", NOW))
+            started.set()
+            r = box[0].wait()
+        self.assertEqual(let_go, [(True, None, 1)], r)
+        self.assertEqual((r.code, self.jobs()), (0, 0), r)
+
+
 class InMidRun(Frozen, SqliteTest):
     """SQLite: a takeover waits for the file lock, if the frozen one has it."""
     ROWS = 3000

@@ -59,6 +59,22 @@ class Files(Input, SqliteTest):
         self.assertEqual(p.returncode, 2, p.stderr)
         self.assertIn("ermission denied", p.stderr)
 
+    def test_a_database_of_a_server_that_replicates(self):
+        """sqld, rqlite and their like: their replicas would keep what is deleted in the file."""
+        for name, folder, server in (("wallog", False, "sqld"), (".sentinel", False, "sqld"), ("raft.db", False, "rqlite"),
+                                     ("data-info", False, "libsql"), ("ltx", True, "litefs")):
+            with self.subTest(name):
+                home = new_folder()
+                shutil.copy(self.db.path, home / "data")
+                (home / "link").symlink_to(home / "data")
+                contract = "store: 'sqlite:%s'\n" + self.CONTRACT
+                self.assertEqual(lapse(None, contract % (home / "link"), "plan").code, 0)
+                (home / name).mkdir() if folder else (home / name).write_bytes(b"")
+                before = (home / "data").read_bytes()
+                self.refuses(contract % (home / "data"), 2, server, "replicas", db=None)
+                self.refuses(contract % (home / "link"), 2, server, name, db=None, commands=("sweep",))
+                self.assertEqual((home / "data").read_bytes(), before)
+
     def test_a_file_that_fails_while_it_is_read(self):
         r = lapse(None, None, "-f", "/proc/self/mem", "plan")
         self.assertEqual(r.code, 2, r)

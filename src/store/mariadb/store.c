@@ -22,7 +22,7 @@
 
 #include "base/thread.h"
 
-enum { CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 60 };
+enum { CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 10 };
 enum { LOOK_MS = 50 }; /* between two looks whether to go on waiting */
 enum { LATE_S = 30 };  /* an answer may be later than its statement may take */
 enum { PRESSURE_TIMEOUT_S = 5 };
@@ -413,6 +413,14 @@ static void unlock_ranks(struct mariadb *m)
         disconnect(m);
 }
 
+/* Between transactions nobody waits for us. */
+static void may_sleep(struct mariadb *m)
+{
+    static const char sql[] = "SET SESSION wait_timeout = DEFAULT";
+    if (m->server.mysql && m->conn)
+        ask(m, sql, strlen(sql)); /* what is wrong with the connection shows when it is used */
+}
+
 /* A transaction that cannot be ended is ended with its connection. */
 static void mariadb_rollback(struct sql_store *s)
 {
@@ -426,6 +434,7 @@ static void mariadb_rollback(struct sql_store *s)
     if (failed && (m->gave_up || mysql_errno(m->conn) != ER_LOCK_DEADLOCK)) /* which has ended it, too */
         disconnect(m);
     unlock_ranks(m);
+    may_sleep(m);
 }
 
 /* Rounded up; 0 would mean no limit at all, or none to wait for. */
@@ -442,10 +451,16 @@ static int64_t idle_s(const struct store *s)
     return in_units(most > 0 && most < IDLE_S * US_PER_S ? most : IDLE_S * US_PER_S, US_PER_S);
 }
 
-/* The limits of time. MySQL has one for statements that read; the rest is watched from here. */
-static void add_limits(struct mariadb *m, struct text *sql, int64_t lock_us, int64_t statement_us)
+/* The limits of time. MySQL has one for statements that read; the rest is watched from here. What it has no word for
+ * either is a transaction that sleeps: until it ends, a session that sleeps is as bad. */
+static void add_limits(struct mariadb *m, struct text *sql, bool writes, int64_t lock_us,
+                       int64_t statement_us)
 {
     long long ms = (long long)in_units(statement_us, US_PER_MS);
+    if (writes) /* who takes no answer sleeps, too */
+        text_addf(sql, ", net_write_timeout = %lld", (long long)idle_s(&m->sql.store));
+    if (m->server.mysql && writes)
+        text_addf(sql, ", wait_timeout = %lld", (long long)idle_s(&m->sql.store));
     if (m->server.mysql)
         text_addf(sql, ", max_execution_time = %lld", ms);
     else
@@ -510,7 +525,7 @@ static int set_session(struct mariadb *m, bool writes, int64_t lock_us, int64_t 
 {
     AUTO(text_release) struct text sql = {0};
     add_settings(m, &sql, writes);
-    add_limits(m, &sql, lock_us, statement_us);
+    add_limits(m, &sql, writes, lock_us, statement_us);
     return command(m, text_str(&sql), e);
 }
 
@@ -626,6 +641,7 @@ static int mariadb_commit(struct sql_store *s, struct err *e)
     if (!failed) {
         m->open = false;
         unlock_ranks(m);
+        may_sleep(m);
         return 0;
     }
     struct err why = ERR_INIT;

@@ -19,7 +19,7 @@
 
 #include "base/thread.h"
 
-enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 60 };
+enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 10 };
 enum { LOOK_MS = 50 };                               /* between two looks whether to go on waiting */
 enum { LATE_S = 30 };                                /* an answer may be later than its statement may take */
 static const int64_t CANCEL_LASTS_US = 3 * US_PER_S; /* for a server that does not answer any more */

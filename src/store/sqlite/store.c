@@ -1038,6 +1038,43 @@ static int unreachable(const char *path, const char *why, struct err *e)
     return err_set(e, ERR_UNREACHABLE, "sqlite: cannot open %s: %s", path, why);
 }
 
+/* What a server that replicates SQLite keeps beside the file. It sends its replicas what its clients ask of it, not what
+ * others do to the file: the replicas would keep the rows, and a vote or a restart could bring them back. */
+static const struct {
+    const char *name;
+    bool suffix; /* of the file's own name, else a file of its folder */
+    const char *of;
+} servers[] = {
+    {"wallog", false, "sqld, the server of libSQL"},
+    {".sentinel", false, "sqld, the server of libSQL"},
+    {"-info", true, "libSQL, as a replica of a server"},
+    {"-client_wal_index", true, "libSQL, as a replica of a server"},
+    {"raft.db", false, "rqlite"},
+    {"ltx", false, "LiteFS, which replicates what is written through its own mount"},
+};
+
+static int look_for_servers(const char *path, struct err *e)
+{
+    AUTO(mem_free_p) char *real = realpath(path, NULL);
+    const char *slash = real ? strrchr(real, '/') : NULL;
+    if (!slash)
+        return unreachable(path, strerror(errno), e);
+    for (size_t i = 0; i < COUNT_OF(servers); i++) {
+        AUTO(text_release) struct text beside = {0};
+        struct stat st;
+        text_add_n(&beside, real, servers[i].suffix ? strlen(real) : (size_t)(slash - real) + 1);
+        text_add(&beside, servers[i].name);
+        if (lstat(text_str(&beside), &st) == 0)
+            return err_set(
+                e, ERR_USAGE,
+                "sqlite: %s belongs to %s, as %s beside it shows: its replicas would keep what is deleted "
+                "in the file, so nothing is done here",
+                path, servers[i].of,
+                servers[i].suffix ? strrchr(text_str(&beside), '/') + 1 : servers[i].name);
+    }
+    return 0;
+}
+
 /* SQLite's own words for all of these are "unable to open database file". */
 static int look_at_file(const char *path, struct err *e)
 {
@@ -1050,7 +1087,7 @@ static int look_at_file(const char *path, struct err *e)
         return unreachable(path, "it is a directory", e);
     if (!S_ISREG(st.st_mode))
         return unreachable(path, "it is not a regular file", e);
-    return 0;
+    return look_for_servers(path, e);
 }
 
 static int foreign_keys_on(struct sqlite_store *q, struct err *e)
