@@ -419,6 +419,29 @@ static void note(struct tick *t, const struct report_policy *rp)
 
 /* --- the tick ------------------------------------------------------------------------------------------- */
 
+/* Whether the newest run of the scheduler has no end: whoever holds the lease is at work, or died at it. */
+static bool is_running(struct tick *t, struct err *e)
+{
+    AUTO(run_rows_release) struct run_rows newest = {0};
+    struct store *s = t->work.store;
+    return s->own.version >= OWN_SINCE_RUNS && !s->own.lacks_runs[0] &&
+           s->ops->own->runs(s, t->hand->scheduler->name, 1, &newest, e) == 0 && newest.n &&
+           !newest.list[0].ended;
+}
+
+/* A holder that died would keep everybody from work until their own next ticks. Its run is written down only after a
+ * while, so the first look does not count on it. */
+static void look_again(struct tick *t, const struct lease_row *holder)
+{
+    struct err ignored = ERR_INIT;
+    instant now;
+    struct store *s = t->work.store;
+    if (!holder->ends || (t->options->again && !is_running(t, &ignored)) ||
+        s->ops->now(s, &now, &ignored) < 0)
+        return;
+    t->work.report->again_us = (holder->until > now ? holder->until - now : 0) + US_PER_MS;
+}
+
 /* Asked for once. What is said of the first policy then holds for all. */
 static bool leads(struct tick *t)
 {
@@ -438,6 +461,8 @@ static bool leads(struct tick *t)
         rp->error = rp->policy->enabled ? first->error : NULL;
         rp->holder = rp->policy->enabled ? first->holder : NULL;
     }
+    if (first->holder)
+        look_again(t, first->holder);
     return false;
 }
 

@@ -10,6 +10,7 @@
 struct tick_options {
     bool observe;               /* reads only, over a connection that cannot write: a REPORT_PLAN */
     instant until;              /* the window closes then, by the wall clock; NEVER: no window */
+    bool again;                 /* only because another's lease may be free by now */
     const char *source, *owner; /* for the history: "daemon", "host:pid:random" */
     bool (*stop)(void *context);
     /* After every committed batch: the rows that went, per table of the policy. */

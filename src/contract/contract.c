@@ -1009,7 +1009,7 @@ static int parse(const char *file, const char *yaml, size_t len, bool own, struc
     struct contract *c = arena_alloc(arena, sizeof(*c));
     c->arena = arena;
     c->file = arena_strdup(arena, file);
-    const struct node *root = yaml_parse(arena, yaml, len, mistakes);
+    const struct node *root = c->root = yaml_parse(arena, yaml, len, mistakes);
     if (root)
         read_contract(c, root, own, mistakes);
     mistakes_settle(mistakes);

@@ -48,13 +48,14 @@ struct unbounded {
 };
 
 struct contract {
-    struct arena *arena;    /* owns everything below */
-    const char *file;       /* as given */
-    const char *store;      /* the DSN; may hold a password: never print it */
-    const char *own_schema; /* NULL: none */
-    const char *own_owner;  /* NULL: nobody beside whom the engine trusts */
-    const char *listen;     /* "127.0.0.1:9933"; NULL: serve: off */
-    const char *token_file; /* NULL: none */
+    struct arena *arena;     /* owns everything below */
+    const char *file;        /* as given */
+    const struct node *root; /* what is written, as yaml.h has it */
+    const char *store;       /* the DSN; may hold a password: never print it */
+    const char *own_schema;  /* NULL: none */
+    const char *own_owner;   /* NULL: nobody beside whom the engine trusts */
+    const char *listen;      /* "127.0.0.1:9933"; NULL: serve: off */
+    const char *token_file;  /* NULL: none */
     struct scheduler *schedulers;
     size_t n_schedulers;
     struct policy *policies; /* in file order */

@@ -3,6 +3,8 @@
 
 #include "daemon/internal.h"
 #include "contract/policy_hash.h"
+#include "contract/written.h"
+#include "plan/purges.h"
 
 static bool same_text(const char *a, const char *b)
 {
@@ -18,6 +20,22 @@ static void note(struct changes *c, const char *kind, const char *name, const ch
 {
     c->list = arena_push(c->arena, c->list, c->n, sizeof(*c->list));
     c->list[c->n++] = arena_printf(c->arena, "%s%s%s %s", kind, *name ? " " : "", name, what);
+}
+
+static void note_key(void *changes, const char *words)
+{
+    struct changes *c = changes;
+    c->list = arena_push(c->arena, c->list, c->n, sizeof(*c->list));
+    c->list[c->n++] = arena_strdup(c->arena, words);
+}
+
+/* "policy audit_log: keep 365d -> 30d". True: what is written of it is not as before. */
+static bool compare_written(struct changes *c, const char *kind, const char *section, const char *name,
+                            const struct contract *from, const struct contract *to)
+{
+    size_t n = c->n;
+    written_compare(from, to, section, name, arena_printf(c->arena, "%s %s", kind, name), note_key, c);
+    return c->n > n;
 }
 
 /* --- schedulers ------------------------------------------------------------------------------------------
@@ -43,7 +61,8 @@ static void compare_schedulers(const struct contract *from, const struct contrac
         const struct scheduler *now = &to->schedulers[i], *before = scheduler_named(from, now->name);
         if (!before)
             note(c, "scheduler", now->name, "added");
-        else if (!same_scheduler(before, now))
+        else if (!compare_written(c, "scheduler", "schedulers", now->name, from, to) &&
+                 !same_scheduler(before, now))
             note(c, "scheduler", now->name, "changed");
     }
     for (size_t i = 0; i < from->n_schedulers; i++)
@@ -79,12 +98,26 @@ static void compare_policies(const struct contract *from, const struct contract 
         const struct policy *now = &to->policies[i], *before = contract_policy(from, now->name);
         if (!before)
             note(c, "policy", now->name, "added");
-        else if (!same_policy(before, now))
+        else if (!compare_written(c, "policy", "policies", now->name, from, to) && !same_policy(before, now))
             note(c, "policy", now->name, "changed");
     }
     for (size_t i = 0; i < from->n_policies; i++)
         if (!contract_policy(to, from->policies[i].name))
             note(c, "policy", from->policies[i].name, "removed");
+}
+
+static void compare_purges(const struct contract *from, const struct contract *to, struct changes *c)
+{
+    for (size_t i = 0; i < to->n_purges; i++) {
+        const char *name = to->purges[i].name;
+        if (!purge_space_named(from, name))
+            note(c, "purges", name, "added");
+        else
+            compare_written(c, "purges", "purges", name, from, to);
+    }
+    for (size_t i = 0; i < from->n_purges; i++)
+        if (!purge_space_named(to, from->purges[i].name))
+            note(c, "purges", from->purges[i].name, "removed");
 }
 
 void changes_find(const struct contract *from, const struct contract *to, struct changes *ret)
@@ -96,6 +129,7 @@ void changes_find(const struct contract *from, const struct contract *to, struct
         note(ret, "serve", "", "changed");
     compare_schedulers(from, to, ret);
     compare_policies(from, to, ret);
+    compare_purges(from, to, ret);
 }
 
 bool same_store(const struct contract *a, const struct contract *b)

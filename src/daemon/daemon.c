@@ -152,7 +152,7 @@ static void end_tick(struct worker *w, struct clocks now)
         if (w->daemon->prepare.unreachable) /* it is there again: no need to sit out the pause */
             pthread_cond_signal(&w->daemon->prepare.wake);
     }
-    beat_end(&w->beat, now, w->last.lost, daemon_chance());
+    beat_end(&w->beat, now, w->last.lost, w->last.again, daemon_chance());
     worker_show_next(w);
     worker_order_rest(w);
 }

@@ -34,6 +34,7 @@ struct last_tick {
     int64_t duration_us, rows;
     const char *outcome; /* a constant */
     bool lost;           /* the database was not there */
+    instant again;       /* when the lease that another holds may be free; NEVER: this is not waited for */
 };
 
 /* A scheduler at work: its beat, which the loop turns, and its thread. */

@@ -158,7 +158,8 @@ static void note_tick(struct worker *w, const struct report *r, instant started,
                                  .started = started,
                                  .duration_us = r->duration_us,
                                  .outcome = tick_outcome(r),
-                                 .lost = r->exit == LAPSE_UNREACHABLE};
+                                 .lost = r->exit == LAPSE_UNREACHABLE,
+                                 .again = r->again_us ? when_now() + r->again_us : NEVER};
     d->gauge.lost = d->gauge.lost && w->last.lost; /* it is there again, whatever the last look found */
     for (size_t i = 0; i < r->n_policies; i++) {
         struct policy_state *s = state_of(d, w->held, r->policies[i].policy);

@@ -67,6 +67,7 @@ static void tick(struct worker *w)
     struct lapse_daemon *d = w->daemon;
     struct tick_options o = {.observe = d->options.observe,
                              .until = w->until,
+                             .again = w->last.there && w->last.again != NEVER,
                              .source = "daemon",
                              .owner = d->owner,
                              .stop = asked_to_stop,

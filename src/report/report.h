@@ -106,6 +106,8 @@ struct report {
     const char *error; /* the whole command failed; NULL: it did not */
     bool unreachable;  /* … because the database was not there */
     instant now;
+    int64_t
+        again_us; /* another's lease ends so long after the tick, and its run may never end; 0: it is not so */
     struct mistake *mistakes; /* REPORT_MISTAKES */
     size_t n_mistakes;
     struct findings findings;       /* REPORT_CHECK */

@@ -78,14 +78,15 @@ bool beat_turn(struct beat *b, struct clocks now, uint64_t chance)
     return b->working;
 }
 
-void beat_end(struct beat *b, struct clocks now, bool lost, uint64_t chance)
+void beat_end(struct beat *b, struct clocks now, bool lost, instant again, uint64_t chance)
 {
     notice_jump(b, now, chance);
     b->working = false;
     b->failures = lost ? b->failures + 1 : 0;
     instant next = ticker_next(b->ticker, b->due, now.wall);
-    instant again = now.wall + retry_pause(b->failures, chance);
-    if (lost && next != NEVER && again < next && ticker_may_work(b->ticker, again, NULL))
+    if (lost)
+        again = now.wall + retry_pause(b->failures, chance);
+    if (again != NEVER && next != NEVER && again < next && ticker_may_work(b->ticker, again, NULL))
         b->start = again;
     else
         wait_for(b, next, chance);

@@ -34,8 +34,9 @@ void beat_change(struct beat *b, const struct ticker *t, struct clocks now, cons
  * boot_us; less is a clock that is being kept right. */
 bool beat_turn(struct beat *b, struct clocks now, uint64_t chance);
 /* The tick ended. lost: the database was not there: the same tick is tried again, after a pause that grows
- * from a second to a minute, but never past the next beat or the window. */
-void beat_end(struct beat *b, struct clocks now, bool lost, uint64_t chance);
+ * from a second to a minute, but never past the next beat or the window. again: it is tried again then, as another
+ * may be kept from it no more; NEVER: it is not. */
+void beat_end(struct beat *b, struct clocks now, bool lost, instant again, uint64_t chance);
 /* By how much it is late: a tick that should have begun and has not, or one that has been running for longer
  * than until the next was due. 0: it is not. */
 int64_t beat_late_us(const struct beat *b, instant now);

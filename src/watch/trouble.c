@@ -235,7 +235,8 @@ static void failed(struct looking *k, const struct report_policy *p, const char 
     bool due = k->at >= t->next_say;
     if (due)
         t->next_say = next_say(t->since, k->at);
-    if (is_new(t, error))
+    /* A fuse that has tripped stays so: at the next tick the words are others, but nothing is new. */
+    if (is_new(t, strcmp(outcome, outcome_name(OUTCOME_FUSE)) == 0 ? outcome : error))
         say_failed(k, t);
     else if (due)
         say_length(k, t, EVENT_STILL_FAILING, "still failing after");

@@ -159,6 +159,25 @@ class Exclusive(Many):
         b.stop()
         self.left("job", *stay)
 
+    def test_killed_in_a_run(self):
+        """Its own next tick is an hour away: it works as soon as the lease of the one that died has ended."""
+        slow = EXCLUSIVE.replace("every: 200ms", "every: 1h, run_on_start: true").replace(f"{LEASE_MS}ms", "2s")
+        slow = slow.replace("batch: BATCH", "batch: 1, pace: { rows_per_second: 4 }")
+        self.assertIn("1h", slow)
+        self.assertIn("rows_per_second", slow)
+        stay = self.fill(24)
+        a = self.daemon(slow)
+        a.wait_for("lease_taken")
+        eventually(lambda: self.due() < 24, words=lambda: str(a))
+        b = self.daemon(slow)
+        b.wait_for("lease_held_elsewhere")
+        a.kill()
+        self.assertGreater(self.due(), 0, a)
+        b.wait_for("lease_taken")
+        self.swept(b)
+        b.stop()
+        self.left("job", *stay)
+
     def test_frozen_between_ticks(self):
         """Frozen past its lease while it had nothing to do; woken when there is work that is another's."""
         a = self.daemon(self.contract)

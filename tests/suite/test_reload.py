@@ -23,7 +23,8 @@ class Reload(DaemonCase):
             """)
             d.signal(SIGHUP)
             said = d.wait_for("lapse.contract_reloaded")
-            self.assertEqual(sorted(said["changes"]), ["policy job changed", "policy other added", "scheduler more added"])
+            self.assertEqual(sorted(said["changes"]), ["policy job: batch unset -> 10", "policy job: scheduler unset -> main",
+                                                       "policy other added", "scheduler more added"])
             d.wait_for("more.lifecycle_pruned", other=1)
             mark = d.mark()
             d.signal(SIGHUP)

@@ -710,7 +710,7 @@ static void a_day_of_sweeps(void **state)
             report_free(ticked(hands[i], &o, more ? LAPSE_STOPPED : LAPSE_DONE,
                                more ? OUTCOME_BUDGET : OUTCOME_DONE, rows));
             compare(p, &models[i]);
-            beat_end(&beats[i], clock_now, false, 0);
+            beat_end(&beats[i], clock_now, false, NEVER, 0);
             ticks[i]++;
             budget_ticks += more;
             gone_in_all += rows;

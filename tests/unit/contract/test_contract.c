@@ -1007,8 +1007,7 @@ static void test_store_file(void **state)
 static void test_unreadable(void **state)
 {
     (void)state;
-    static const char *const paths[][2] = {{"/nonexistent/lapse.yaml", "No such file"},
-                                           {"/", "Is a directory"}};
+    static const char *const paths[][2] = {{"/nonexistent/lapse.yaml", "No such file"}, {"/", "a directory"}};
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         struct mistakes m;
         struct err e = ERR_INIT;

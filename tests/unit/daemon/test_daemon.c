@@ -53,23 +53,39 @@ static void test_changes(void **state)
     assert_changes(BASE ONE, BASE ONE TWO, "policy two added");
     assert_changes(BASE ONE TWO, BASE TWO, "policy one removed");
     assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, expires: other_ms}\n",
-                   "policy one changed");
-    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: b, expires: at_ms}\n", "policy one changed");
-    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, expires: at_ms, batch: 7}\n",
-                   "policy one changed");
-    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, expires: at_ms, enabled: false}\n",
-                   "policy one changed");
-    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, expires: at_ms, label: x}\n",
-                   "policy one changed");
+                   "policy one: expires at_ms -> other_ms");
+    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: b, expires: at_ms}\n",
+                   "policy one: scheduler a -> b");
+    assert_changes(BASE ONE, BASE "  one: {batch: 7, expires: at_ms, table: t, scheduler: a}\n",
+                   "policy one: batch unset -> 7");
+    assert_changes(BASE ONE, BASE "  one: {table: t, scheduler: a, age: at_ms, keep: 30d}\n",
+                   "policy one: age unset -> at_ms; policy one: keep unset -> 30d; "
+                   "policy one: expires at_ms -> unset");
     assert_changes(BASE ONE,
                    BASE "  one: {table: t, scheduler: a, expires: at_ms, timeouts: {statement: 1s}}\n",
-                   "policy one changed");
+                   "policy one: timeouts unset -> { statement: 1s }");
     assert_changes(BASE ONE, BASE_WITH("a: {every: 2m}, c: {every: 1m}", ONE),
-                   "scheduler a changed; scheduler c added; scheduler b removed");
+                   "scheduler a: every 1m -> 2m; scheduler c added; scheduler b removed");
     assert_changes(BASE ONE, BASE_WITH("a: {every: 1m, exclusive: true}, b: {every: 5m}", ONE),
-                   "scheduler a changed");
-    assert_changes(BASE ONE, BASE_WITH("a: {every: 1m, budget: {rows: 5}}, b: {every: 5m}", ONE),
-                   "scheduler a changed");
+                   "scheduler a: exclusive unset -> true");
+}
+
+/* What is written is the same, and means another: the only scheduler there is, is another one. */
+static void test_changes_that_are_not_written(void **state)
+{
+    (void)state;
+    assert_changes(
+        "store: sqlite:x\nschedulers: {a: {every: 1m}}\npolicies: {p: {table: t, expires: at_ms}}\n",
+        "store: sqlite:x\nschedulers: {b: {every: 1m}}\npolicies: {p: {table: t, expires: at_ms}}\n",
+        "scheduler b added; scheduler a removed; policy p changed");
+}
+
+static void test_changes_of_purges(void **state)
+{
+    (void)state;
+    static const char one[] = "store: sqlite:x\npurges: {w: {delay: 60s, erases: [w(id)]}}\n";
+    assert_changes(one, "store: sqlite:x\npurges: {w: {delay: 5m, erases: [w(id)]}, v: {erases: [v(id)]}}\n",
+                   "purges w: delay 60s -> 5m; purges v added");
 }
 
 static void test_a_changed_store_is_not_said(void **state)
@@ -447,6 +463,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_changes_that_are_not_written),
+        cmocka_unit_test(test_changes_of_purges),
         cmocka_unit_test(test_a_changed_store_is_not_said),
         cmocka_unit_test(test_what_concerns_the_beat),
         cmocka_unit_test_setup_teardown(test_watch, setup, teardown),

@@ -37,7 +37,7 @@ static void an_interval_ticks_on_its_beat(void **state)
     struct beat b = begun(&c, now);
     assert_true(beat_turn(&b, now, 0));
     pass(&now, 3 * S);
-    beat_end(&b, now, false, 0);
+    beat_end(&b, now, false, NEVER, 0);
     assert_int_equal(b.due, time_of("2026-03-04T12:01:00Z"));
     pass(&now, 56 * S);
     assert_false(beat_turn(&b, now, 0));
@@ -58,7 +58,7 @@ static void a_tick_never_overlaps_itself_and_misses_are_one(void **state)
     }
     pass(&now, 30 * S);
     assert_int_equal(beat_late_us(&b, now.wall), 4 * M + 30 * S);
-    beat_end(&b, now, false, 0);
+    beat_end(&b, now, false, NEVER, 0);
     assert_int_equal(beat_late_us(&b, now.wall), 0);
     assert_int_equal(b.start, time_of("2026-03-04T12:06:00Z")); /* one, on the old beat */
     assert_int_equal(beat_interval_us(&b, now.wall), M);
@@ -66,7 +66,7 @@ static void a_tick_never_overlaps_itself_and_misses_are_one(void **state)
 
 static void end_well(struct beat *b, struct clocks now)
 {
-    beat_end(b, now, false, 0);
+    beat_end(b, now, false, NEVER, 0);
 }
 
 static void jitter_delays_the_tick_and_not_the_beat(void **state)
@@ -81,7 +81,8 @@ static void jitter_delays_the_tick_and_not_the_beat(void **state)
     assert_false(beat_turn(&b, now, 0));
     pass(&now, 7 * S);
     assert_true(beat_turn(&b, now, 0));
-    beat_end(&b, now, false, 10 * S + 4); /* any number: 10 s and a microsecond are possible, so 3 are left */
+    beat_end(&b, now, false, NEVER,
+             10 * S + 4); /* any number: 10 s and a microsecond are possible, so 3 are left */
     assert_int_equal(b.due, time_of("2026-03-04T12:01:00Z"));
     assert_int_equal(b.start, b.due + 3);
     assert_int_equal(beat_late_us(&b, b.start), 0);
@@ -210,7 +211,7 @@ static void a_lost_database_is_tried_again(void **state)
         for (size_t i = 0; i < COUNT_OF(least); i++) {
             assert_true(beat_turn(&b, at, 0));
             pass(&at, 100);
-            beat_end(&b, at, true, late ? (uint64_t)(most[i] - least[i]) * S : 0);
+            beat_end(&b, at, true, NEVER, late ? (uint64_t)(most[i] - least[i]) * S : 0);
             assert_int_equal(b.due, now.wall); /* the same tick */
             assert_int_equal(b.start - at.wall, (late ? most[i] : least[i]) * S);
             pass(&at, b.start - at.wall - 1);
@@ -236,11 +237,32 @@ static void a_try_never_waits_past_the_next_beat(void **state)
         assert_true(beat_turn(&b, now, 0));
         assert_true(now.wall - last <= 5 * S);
         last = now.wall;
-        beat_end(&b, now, true, 0);
+        beat_end(&b, now, true, NEVER, 0);
     }
     assert_int_equal((b.start - time_of(NOON)) % (5 * S),
                      0); /* by now its pauses are longer than the interval */
     assert_int_equal(b.failures, 20);
+}
+
+/* Another may have been in the way: the same tick once more, then the next in its place. */
+static void a_tick_that_is_tried_again_at_a_time(void **state)
+{
+    (void)state;
+    GIVEN(.every = H, .run_on_start = true);
+    struct clocks now = clocks_at(NOON);
+    struct beat b = begun(&c, now);
+    assert_true(beat_turn(&b, now, 0));
+    beat_end(&b, now, false, now.wall + 30 * S, 0);
+    assert_int_equal(b.start, now.wall + 30 * S);
+    assert_int_equal(b.failures, 0);
+    pass(&now, 30 * S);
+    assert_true(beat_turn(&b, now, 0));
+    beat_end(&b, now, false, NEVER, 0);
+    assert_int_equal(b.start, time_of(NOON) + H);
+    pass(&now, b.start - now.wall);
+    assert_true(beat_turn(&b, now, 0));
+    beat_end(&b, now, false, now.wall + 2 * H, 0); /* the next tick comes before */
+    assert_int_equal(b.start, time_of(NOON) + 2 * H);
 }
 
 static void a_try_does_not_leave_the_window(void **state)
@@ -251,7 +273,7 @@ static void a_try_does_not_leave_the_window(void **state)
     struct beat b = begun(&c, now);
     assert_true(beat_turn(&b, now, 0));
     pass(&now, 59 * S);
-    beat_end(&b, now, true, 0);
+    beat_end(&b, now, true, NEVER, 0);
     assert_int_equal(b.start, time_of("2026-03-05T11:00:00Z"));
 }
 
@@ -268,7 +290,7 @@ static void a_clock_that_is_set_between_two_tries(void **state)
             struct clocks now = clocks_at(NOON);
             struct beat b = begun(&c, now);
             assert_true(beat_turn(&b, now, 0));
-            beat_end(&b, now, true, 0);
+            beat_end(&b, now, true, NEVER, 0);
             now.wall += back ? -40 * M : 40 * M;
             assert_false(beat_turn(&b, now, 0));
             assert_int_equal(b.start, now.wall + S);
@@ -310,7 +332,7 @@ static void a_contract_that_is_read_again(void **state)
 
     b = begun(&c, now); /* lost: the tick is still tried again, if it may be */
     assert_true(beat_turn(&b, now, 0));
-    beat_end(&b, now, true, 0);
+    beat_end(&b, now, true, NEVER, 0);
     beat_change(&b, cron.t, now, NULL, 0);
     assert_int_equal(b.start, now.wall + S);
     beat_change(&b, off.t, now, NULL, 0);
@@ -366,7 +388,7 @@ static void step(struct scheduler_of_day *s, struct clocks now, uint64_t *seed)
 {
     if (s->b.working && now.wall >= s->ends) {
         s->chance = next_chance(seed);
-        beat_end(&s->b, now, false, s->chance);
+        beat_end(&s->b, now, false, NEVER, s->chance);
     }
     while (beat_turn(&s->b, now, 0)) {
         assert_int_equal(now.wall, expected(s, s->ticks));
@@ -445,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_set_in_mid_tick),
         cmocka_unit_test(a_lost_database_is_tried_again),
         cmocka_unit_test(a_try_never_waits_past_the_next_beat),
+        cmocka_unit_test(a_tick_that_is_tried_again_at_a_time),
         cmocka_unit_test(a_try_does_not_leave_the_window),
         cmocka_unit_test(a_clock_that_is_set_between_two_tries),
         cmocka_unit_test(a_contract_that_is_read_again),

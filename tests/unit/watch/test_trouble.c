@@ -73,6 +73,28 @@ static size_t tick(struct troubles *t, struct report *r, instant at, struct said
     return n;
 }
 
+/* It trips in mid-course, stays tripped, is counted anew: one thing. After an acknowledgement it is another. */
+static void test_a_fuse_is_said_once(void **state)
+{
+    (void)state;
+    struct troubles *t = troubles_new("main");
+    struct said s = from(START);
+    assert_int_equal(tick(t, both(OUTCOME_FUSE, "the fuse tripped in mid-course: 6 rows"), START, &s), 1);
+    heard(&s, "0 failed policy 'bad': the fuse tripped in mid-course: 6 rows\n");
+    assert_int_equal(
+        tick(t, both(OUTCOME_FUSE, "the fuse tripped at noon: it would have deleted 6 rows"), START + S, &s),
+        1);
+    assert_int_equal(tick(t, both(OUTCOME_FUSE, "it has tripped"), START + 2 * S, &s), 1);
+    heard(&s, "");
+    assert_int_equal(tick(t, both(OUTCOME_FAILED, "no such table"), START + 3 * S, &s), 1);
+    heard(&s, "0 failed policy 'bad': no such table\n");
+    assert_int_equal(tick(t, both(OUTCOME_DONE, NULL), START + 4 * S, &s), 0);
+    s = from(START);
+    assert_int_equal(tick(t, both(OUTCOME_FUSE, "it has tripped"), START + 5 * S, &s), 1);
+    heard(&s, "0 failed policy 'bad': it has tripped\n");
+    troubles_free(t);
+}
+
 static void test_two_days(void **state)
 {
     (void)state;
@@ -335,6 +357,7 @@ static void test_a_clock_that_is_set_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_fuse_is_said_once),
         cmocka_unit_test(test_two_days),
         cmocka_unit_test(test_seldom_ticks),
         cmocka_unit_test(test_lines),
