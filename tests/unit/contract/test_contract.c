@@ -76,7 +76,7 @@ static const struct {
     {GOOD "polices: {}\n",
      "3:1 unknown key 'polices' (did you mean 'policies'?)"},
     {GOOD "zzz: 1\n",
-     "3:1 unknown key 'zzz'; allowed: lapse, store, store_file, schedulers, policies, purges, unbounded, serve, own_schema"},
+     "3:1 unknown key 'zzz'; allowed: lapse, store, store_file, schedulers, policies, purges, unbounded, serve, own_schema, own_owner"},
     {GOOD "store: sqlite:b\n",
      "3:1 the key 'store' is here twice; first on line 1, column 1"},
     {GOOD "---\na: 1\n",
@@ -91,7 +91,7 @@ static const struct {
      "1:1 a contract is a map with keys like 'store' and 'policies'"},
     {"{store:postgresql://u:secret@h/db, policies: 1}\n",
      "1:1 'store' is missing: sqlite:PATH, postgresql://…, mariadb://… or mysql://…\n"
-     "1:2 unknown key 'store:postgresql://…'; allowed: lapse, store, store_file, schedulers, policies, purges, unbounded, serve, own_schema\n"
+     "1:2 unknown key 'store:postgresql://…'; allowed: lapse, store, store_file, schedulers, policies, purges, unbounded, serve, own_schema, own_owner\n"
      "1:46 'policies' must be a map of policies, not '1'"},
     /* the store */
     {"store: a.db\n" BARE,
