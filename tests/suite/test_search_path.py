@@ -156,7 +156,7 @@ policies:
   ages: { scheduler: main, table: app.job, where: { any: [{ tag: { not: zzz } }, { code: { like: 'q%' } }, { fixed: [f1, f0] }], price: { gt: 0 }, flag: true },
           hold: { name: held, note: { newer_than: 1d } }, age: [at, later, day, said], keep: { by: state, values: { done: 1h, open: 1d }, otherwise: never },
           zone: Europe/Prague, after: [{ ref: app.letter(job_id), where: { code: [zz, 'q'], n: { gt: 0 } } }], with: [{ ref: app.step(job_id), where: { held: { not: true } } }], detach: [app.job(parent_id)], batch: 5, pace: { lag: 5s } }
-  each: { scheduler: main, table: app.job, age: note, zone: Europe/Prague, keep: { column: keep_s, unit: s }, rows: { tag: [tag1, tag0] }, with: [app.step(job_id), app.job(parent_id)], batch: 7, workers: 2 }
+  each: { scheduler: main, table: app.job, age: note, zone: Europe/Prague, keep: { column: keep_s, unit: s }, rows: { tag: [Tag1, Tag0] }, with: [app.step(job_id), app.job(parent_id)], batch: 7, workers: 2 }
   split: { scheduler: main, table: app.job, expires: at_ms, with: [{ ref: app.step(job_id), split: true }, { ref: app.job(parent_id) }], batch: 20 }
   plain: { scheduler: other, table: app.plain, expires: at_ms, with: [app.plain_kid(plain_id)], batch: 5 }
   whole: { scheduler: other, table: app.pair, age: at, keep: 1d, with: ['app.pair_kid(a, b)'], batch: null }
