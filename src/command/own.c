@@ -289,7 +289,9 @@ static int plan_purges_for_grants(struct work *w, struct purge_plans *all, struc
                                 c->purges[i].name));
     }
     if (c->n_purges)
-        say(w, "-- a program that schedules and cancels purges needs SELECT, INSERT, DELETE on lapse_purge");
+        say(w, "-- a program that schedules and cancels purges needs INSERT (space, instance, reason, "
+               "purge_at), SELECT, "
+               "DELETE on lapse_purge; with that it can have any instance of a space erased at once");
     return 0;
 }
 

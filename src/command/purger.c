@@ -146,6 +146,29 @@ int purger_strangers(struct store *s, const struct contract *c, struct arena *a,
     return 0;
 }
 
+int purger_stuck(struct store *s, const struct contract *c, instant now, struct arena *a, const char ***ret,
+                 size_t *ret_n, struct err *e)
+{
+    static const int64_t FAR_US = 3600 * US_PER_S;
+    const char **list = arena_alloc(a, (c->n_purges + 1) * sizeof(*list));
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_purges; i++) {
+        int64_t id;
+        if (s->ops->purges->stuck(s, c->purges[i].name, now + FAR_US, &id, e) < 0)
+            return -1;
+        if (id)
+            list[n++] = arena_printf(
+                a,
+                "lapse_purge has rows of the space '%s' whose purge_at or retry_at is infinite, or whose "
+                "retry_at is more than an hour ahead, which lapse does not write: they wait until "
+                "somebody changes them (the first: id %lld)",
+                c->purges[i].name, (long long)id);
+    }
+    *ret = list;
+    *ret_n = n;
+    return 0;
+}
+
 /* --- a turn ----------------------------------------------------------------------------------------------
  */
 
@@ -229,8 +252,12 @@ static int look_for_strangers(struct purger *p, struct purger_turn *t, struct er
     int64_t now_us = when_monotonic_us();
     if (p->strangers_us && now_us - p->strangers_us < STRANGERS_US)
         return 0;
+    instant now;
     p->strangers_us = now_us;
-    return purger_strangers(p->store, p->contract, t->arena, &t->strangers, &t->n_strangers, e);
+    if (purger_strangers(p->store, p->contract, t->arena, &t->strangers, &t->n_strangers, e) < 0 ||
+        p->store->ops->now(p->store, &now, e) < 0)
+        return -1;
+    return purger_stuck(p->store, p->contract, now, t->arena, &t->stuck, &t->n_stuck, e);
 }
 
 /* 1 s, 2 s, 4 s … a minute. */

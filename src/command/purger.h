@@ -26,6 +26,8 @@ struct purger_turn {
     const char *
         *strangers; /* spaces that rows are in and the contract does not have; looked for now and then */
     size_t n_strangers;
+    const char **stuck; /* in words: rows that wait for no time that comes; looked for as often */
+    size_t n_stuck;
     int64_t wait_us; /* until the next turn, by the monotonic clock */
 };
 void purger_turn_release(struct purger_turn *t);
@@ -45,6 +47,10 @@ int64_t purger_pending(struct purger *p, const struct purge_space *s, int64_t mo
 int purger_space_turn(struct store *s, const struct contract *c, const struct purge_space *space, instant now,
                       char **after, const struct purging_options *o, struct arena *a,
                       struct purger_space *ret, struct err *e);
+/* A sentence per space that has rows which will not be due, or are tried again only in an hour or later: longer than lapse
+ * ever waits. */
+int purger_stuck(struct store *s, const struct contract *c, instant now, struct arena *a, const char ***ret,
+                 size_t *ret_n, struct err *e);
 /* Spaces of rows that the contract does not know. */
 int purger_strangers(struct store *s, const struct contract *c, struct arena *a, const char ***ret,
                      size_t *ret_n, struct err *e);

@@ -46,10 +46,18 @@ static const char *utc(struct arena *a, instant at)
 static const char *instance_text(struct arena *a, const struct value *v)
 {
     AUTO(text_release) struct text t = {0};
+    if (v->kind == VALUE_NULL)
+        return "(too long to be read)";
     if (v->kind == VALUE_TEXT && v->len && !memchr(v->text, 0, v->len))
         return arena_strndup(a, v->text, v->len);
     purge_name_print(v, &t);
     return arena_strdup(a, text_str(&t));
+}
+
+static const char *row_instance(struct arena *a, const struct purge_row *r)
+{
+    const char *text = instance_text(a, &r->instance);
+    return r->cut ? arena_printf(a, "%s\xE2\x80\xA6", text) : text;
 }
 
 /* --- words -----------------------------------------------------------------------------------------------
@@ -164,7 +172,7 @@ static struct report_row row_facts(struct work *w, const struct purge_row *r, co
     const struct report_fact facts[] = {
         fact_number("id", r->id),
         fact_text("space", arena_strdup(a, r->space)),
-        fact_text("instance", instance_text(a, &r->instance)),
+        fact_text("instance", row_instance(a, r)),
         fact_text("reason", arena_strdup(a, purge_reason(r->reason))),
         fact_text("state", state),
         fact_time("scheduled_at", r->scheduled.usable, r->scheduled.at),
@@ -182,7 +190,7 @@ static bool decides(const struct purge_space *s, const struct purge_rows *sorted
 {
     for (size_t i = 0; i < sorted->n && s; i++) {
         const struct purge_row *x = &sorted->list[i];
-        if (strcmp(x->space, r->space) == 0 && purge_counts(s, x) &&
+        if (!x->cut && strcmp(x->space, r->space) == 0 && purge_counts(s, x) &&
             purge_compare(&x->instance, &r->instance) == 0)
             return x->id == r->id;
     }
@@ -211,8 +219,8 @@ static void show_rows(struct work *w, const struct purge_rows *rows)
         bool dated = s && purge_counts(s, r) && purge_due_at(s, r, &due);
         const char *state = state_of(s, r, decides(s, &sorted, r), w->now);
         list[i] = row_facts(w, r, state, dated, due);
-        say(w, arena_printf(a, "%s %s (%s): %s", r->space, instance_text(a, &r->instance),
-                            purge_reason(r->reason), state_words(a, state, r, dated, due)));
+        say(w, arena_printf(a, "%s %s (%s): %s", r->space, row_instance(a, r), purge_reason(r->reason),
+                            state_words(a, state, r, dated, due)));
     }
     report_add_fact(w->report,
                     (struct report_fact){.key = "purges", .kind = FACT_ROWS, .rows = list, .n = rows->n});
@@ -229,16 +237,29 @@ static void add_names(struct work *w, const struct purge_space *s, const char *r
         report_add_fact(w->report, fact_text("reason", arena_strdup(w->report->arena, reason)));
 }
 
-static int not_taken(struct work *w, const struct purge_space *s, const char *reason, struct err *e)
+/* A success: whoever ends in such a state has data that stays. */
+static void not_taken(struct work *w, const struct purge_space *s, const char *reason)
 {
     AUTO(text_release) struct text all = {0};
     const char *near = nearest_word(reason, s->only, s->n_only);
     for (size_t i = 0; i < s->n_only; i++)
         text_addf(&all, "%s%s", i ? ", " : "", s->only[i]);
-    (void)w;
-    return err_set(
-        e, ERR_USAGE, "nothing was scheduled: the space '%s' purges only for %s, not for '%s'%s%s%s", s->name,
-        text_str(&all), reason, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    add_names(w, s, reason);
+    report_add_fact(w->report, fact_flag("scheduled", false));
+    say(w, arena_printf(w->report->arena,
+                        "nothing was scheduled: the space '%s' purges only for %s, not for '%s'%s%s%s",
+                        s->name, text_str(&all), reason, near ? " (did you mean '" : "", near ? near : "",
+                        near ? "'?)" : ""));
+    report_add_fact(w->report, (struct report_fact){.key = "purges", .kind = FACT_ROWS});
+}
+
+static int need_short(const char *reason, struct err *e)
+{
+    enum { MOST = 2000 };
+    size_t n = 0;
+    for (const char *s = reason; *s; s += utf8_length(s))
+        n++;
+    return n <= MOST ? 0 : err_set(e, ERR_USAGE, "the reason is longer than %d characters", MOST);
 }
 
 /* A row whose reason does not count is none: it goes unexecuted, and must not take this one with it. Two that
@@ -267,9 +288,11 @@ static int schedule(struct work *w, struct err *e)
     if (prepare(w, &s, e) < 0)
         return -1;
     const char *instance = word(w, 1), *reason = word(w, 2);
-    if (!purge_takes(s, reason))
-        return not_taken(w, s, reason, e);
-    if (schedule_once(w, s, instance, reason, &is_new, e) < 0)
+    if (!purge_takes(s, reason)) {
+        not_taken(w, s, reason);
+        return 0;
+    }
+    if (need_short(reason, e) < 0 || schedule_once(w, s, instance, reason, &is_new, e) < 0)
         return -1;
     AUTO(purge_rows_release) struct purge_rows rows = {0};
     if (w->store->ops->purges->of_instance(w->store, s->name, instance, &rows, e) < 0)
@@ -485,6 +508,19 @@ static int due_space(struct doing *d, const struct purge_space *space, struct pu
     return 0;
 }
 
+static void say_stuck(struct work *w, struct err *e)
+{
+    struct arena *a = w->report->arena;
+    const char **list_of;
+    size_t n;
+    if (purger_stuck(w->store, w->contract, w->now, a, &list_of, &n, e) < 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        work_remark(w, list_of[i]);
+    report_add_fact(w->report,
+                    (struct report_fact){.key = "stuck", .kind = FACT_TEXTS, .texts = list_of, .n = n});
+}
+
 static void say_strangers(struct work *w, struct err *e)
 {
     const char **list_of;
@@ -529,6 +565,7 @@ static int due(struct work *w, struct err *e)
     if (!w->report->words[0])
         say(w, "no purge is due");
     say_strangers(w, e);
+    say_stuck(w, e);
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct purges_work {
     const struct contract *contract;
     struct purger *purger;
     char **said; /* per space, and one for the turn as a whole: the trouble that was said; NULL: none */
-    char *said_strangers;
+    char *said_strangers, *said_stuck;
     struct reasons {
         char **list;
         size_t n;
@@ -138,6 +138,18 @@ static void say_strangers(struct purges_work *w, const struct purger_turn *t)
     w->said_strangers = mem_strdup(text_str(&names));
 }
 
+static void say_stuck(struct purges_work *w, const struct purger_turn *t)
+{
+    AUTO(text_release) struct text words = {0};
+    for (size_t i = 0; i < t->n_stuck; i++)
+        text_addf(&words, "%s%s", i ? "; " : "", t->stuck[i]);
+    if (!words.len || (w->said_stuck && strcmp(w->said_stuck, text_str(&words)) == 0))
+        return;
+    daemon_remark(w->daemon, LEVEL_WARN, "%s", text_str(&words));
+    mem_free_p(&w->said_stuck);
+    w->said_stuck = mem_strdup(text_str(&words));
+}
+
 static void say_whole(struct purges_work *w, const struct purger_turn *t)
 {
     AUTO(text_release) struct text words = {0};
@@ -190,6 +202,7 @@ static int64_t turn(void *work, bool *ret_lost)
         say_space(w, i, &t.spaces[i]);
     say_whole(w, &t);
     say_strangers(w, &t);
+    say_stuck(w, &t);
     count_pending(w);
     return t.wait_us;
 }
@@ -217,6 +230,7 @@ static void close_purges(void *work)
     mem_free_p(&w->reasons);
     mem_free_p(&w->said);
     mem_free_p(&w->said_strangers);
+    mem_free_p(&w->said_stuck);
     mem_free_p(&w);
 }
 

@@ -162,8 +162,11 @@ static void judge_case(const struct purge_space *s, struct purge_case *c, instan
         c->verdict = PURGE_REMOVE;
     else if (c->decides->odd && !c->decides->parked.there) {
         c->verdict = PURGE_MISFIT;
-        c->why = "the reason is no text, or holds a zero byte, so how long to wait is not known: delete this "
-                 "row of lapse_purge and schedule the purge again";
+        c->why = c->decides->instance.kind == VALUE_NULL
+                     ? "the instance is longer than 1,000,000 characters: delete this row of lapse_purge"
+                     : "the reason is no text, holds a zero byte or is longer than 2,000 characters, so how "
+                       "long to "
+                       "wait is not known: delete this row of lapse_purge and schedule the purge again";
     } else
         c->verdict = purge_due_at(s, c->decides, &due) && due <= now ? PURGE_EXECUTE : PURGE_WAIT;
 }

@@ -21,7 +21,9 @@ struct purge_row {
     const char *space;
     struct value instance; /* a text; in SQLite it may be anything */
     const char *reason;    /* NULL: none was given */
-    bool odd;              /* space or reason is no text, or holds a zero byte: no contract can name it */
+    bool odd; /* space or reason is no text, holds a zero byte or is too long: no contract can name
+                            * it; or the instance is too long to be read */
+    bool cut; /* the instance goes on: this is its beginning, for people */
     struct purge_time scheduled, at, retry, parked;
     int64_t attempts;
     const char *error; /* of the last attempt; NULL: none */
@@ -130,7 +132,8 @@ struct purge_group {
     const char *reason; /* PURGE_BY_REASON; NULL: rows without one */
     instant first;      /* the earliest scheduled_at, purge_at or retry_at among them */
     struct value exact; /* the reason as it is stored */
-    bool odd;           /* it is no text, or holds a zero byte */
+    bool odd;           /* it is no text, holds a zero byte, or is too long to be read: then … */
+    int64_t row;        /* … this row has it; else 0 */
 };
 struct purge_groups {
     struct arena *arena;
@@ -153,6 +156,9 @@ struct purge_ops {
     int (*spaces)(struct store *s, struct purge_rows *ret, struct err *e);
     /* Rows of a space that there are, counting at most `most`. */
     int (*pending)(struct store *s, const char *space, int64_t most, int64_t *ret, struct err *e);
+    /* A row of the space that will not be due, or is tried again only after `far`; 0: there is none. Rows without a time
+     * of their own are not looked at. */
+    int (*stuck)(struct store *s, const char *space, instant far, int64_t *ret_id, struct err *e);
     /* All rows of an instance, in order; of a space (NULL: of all) at most so many. */
     int (*of_instance)(struct store *s, const char *space, const char *instance, struct purge_rows *ret,
                        struct err *e);

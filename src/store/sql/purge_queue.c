@@ -7,9 +7,11 @@
 enum {
     REASONS_MOST = 1000,
     SPACES_MOST = 100,
-    PICK_LENGTH = 8 << 20, /* of the ids of a batch together */
-    OTHERS_MOST = 50000,   /* further rows of the instances of a batch */
-    TELL_MOST = 100,       /* purges of which it is told how many rows each had */
+    PICK_LENGTH = 8 << 20,   /* of the ids of a batch together */
+    OTHERS_MOST = 50000,     /* further rows of the instances of a batch */
+    TELL_MOST = 100,         /* purges of which it is told how many rows each had */
+    TEXT_MOST = 2000,        /* characters of a text that are read or written */
+    INSTANCE_MOST = 1000000, /* … of an instance, whose every byte counts: a longer one is not read at all */
 };
 static const int64_t LOCK_US = 2 * US_PER_S, STATEMENT_US = 30 * US_PER_S;
 /* Who holds a row of an instance may be about to cancel its purge, which waits for us: we give way long
@@ -37,25 +39,56 @@ static struct own_arg count(int64_t number)
 /* --- rows ------------------------------------------------------------------------------------------------
  */
 
+/* Applications write these, and may write a megabyte into each: TEXT_MOST characters are read, and one more of a name, by
+ * which it is seen that it goes on. The space and the reason are then no name that a contract could have. Only what is too
+ * long is cut by the engine: SQLite ends a text at a zero byte when it cuts it, and what is left could be another's name. */
+#define SOME(text, characters)                                                                               \
+    "CASE WHEN {.}length(" text ") {>} 2000 THEN {.}substr(" text ", 1, " characters ") ELSE " text " END"
 #define COLUMNS_WITH(instance)                                                                               \
-    "own.id, own.space, " instance ", own.reason, {us scheduled_at}, {us purge_at}, {us retry_at}, "         \
-    "{us parked_at}, own.attempts, own.error, CASE WHEN own.purge_at IS NULL THEN 0 ELSE 1 END {+} "         \
-    "CASE WHEN own.retry_at IS NULL THEN 0 ELSE 2 END {+} CASE WHEN own.parked_at IS NULL THEN 0 ELSE 4 END"
+    "own.id, " SOME("own.space", "2001") ", " instance ", " SOME(                                            \
+        "own.reason", "2001") ", {us scheduled_at}, "                                                        \
+                              "{us purge_at}, {us retry_at}, {us parked_at}, own.attempts, " SOME(           \
+                                  "own.error",                                                               \
+                                  "2000") ", CASE WHEN "                                                     \
+                                          "own.purge_at IS NULL THEN 0 ELSE 1 END {+} "                      \
+                                          "CASE WHEN own.retry_at IS NULL THEN 0 ELSE 2 END {+} CASE WHEN "  \
+                                          "own.parked_at IS NULL THEN 0 ELSE 4 END"
 #define COLUMNS COLUMNS_WITH("own.instance")
+/* For people: where it is long, its beginning. */
+#define COLUMNS_SHORT COLUMNS_WITH(SOME("own.instance", "2000")) ", {.}length(own.instance)"
 /* Any number of ids may be a megabyte long: those are read one by one, as many as a batch can hold. */
 #define COLUMNS_BUT_LONG                                                                                     \
     COLUMNS_WITH("CASE WHEN {.}length(own.instance) {<=} 8000 THEN own.instance END")                        \
     ", {.}length(own.instance)"
 
-/* The value's own text. NULL: it is. *odd: it is no text, or holds a zero byte. */
+/* How many bytes the first TEXT_MOST characters take; all of them where there are no more. */
+static size_t bytes_of_most(const char *s, size_t len)
+{
+    size_t at = 0, n = 0;
+    for (; at < len; at++) {
+        n += ((unsigned char)s[at] & 0xC0) != 0x80; /* a character begins */
+        if (n > TEXT_MOST)
+            break;
+    }
+    return at;
+}
+
+/* The value's own text. NULL: it is. *odd: it is no text, holds a zero byte, or is too long to be a name. */
 static const char *name_of(struct arena *a, const struct value *v, bool *odd)
 {
     AUTO(text_release) struct text shown = {0};
     if (v->kind == VALUE_NULL)
         return NULL;
-    if (v->kind == VALUE_TEXT && (!v->len || !memchr(v->text, 0, v->len)))
+    size_t some = v->kind == VALUE_TEXT ? bytes_of_most(v->text ? v->text : "", v->len) : 0;
+    bool text = v->kind == VALUE_TEXT && (!v->len || !memchr(v->text, 0, v->len));
+    if (text && some == v->len)
         return v->len ? v->text : "";
     *odd = true;
+    if (text) {
+        text_add_n(&shown, v->text, some);
+        text_add(&shown, "\xE2\x80\xA6");
+        return arena_strdup(a, text_str(&shown));
+    }
     purge_name_print(v, &shown);
     return arena_strdup(a, text_str(&shown));
 }
@@ -73,17 +106,26 @@ static struct purge_time time_of(const struct value *v, bool there)
     return (struct purge_time){there, there && v->kind != VALUE_NULL && at > FIRST && at < LAST, at};
 }
 
+/* An instance that was not read is like no other, whatever that is. */
+static struct value instance_of(struct arena *a, const struct value *v)
+{
+    if (v[2].kind != VALUE_NULL)
+        return v[2];
+    const char *id = arena_printf(a, "%lld", (long long)own_number(&v[0]));
+    return (struct value){.kind = VALUE_NULL, .text = id, .len = strlen(id)};
+}
+
 /* Its texts live in the arena of the rows already. */
 static void push_row(struct purge_rows *to, const struct value *v)
 {
     struct arena *a = to->arena;
     int64_t there = own_number(&v[10]);
-    bool odd = false, error_odd;
+    bool odd = v[2].kind == VALUE_NULL, error_odd;
     const char *space = name_of(a, &v[1], &odd), *reason = name_of(a, &v[3], &odd);
     to->list = arena_push(a, to->list, to->n, sizeof(*to->list));
     to->list[to->n++] = (struct purge_row){.id = own_number(&v[0]),
                                            .space = space,
-                                           .instance = v[2],
+                                           .instance = instance_of(a, v),
                                            .reason = reason,
                                            .odd = odd,
                                            .scheduled = time_of(&v[4], true),
@@ -93,6 +135,8 @@ static void push_row(struct purge_rows *to, const struct value *v)
                                            .attempts = own_number(&v[8]),
                                            .error = name_of(a, &v[9], &error_odd)};
 }
+
+enum { LENGTH = 11 }; /* the column that COLUMNS_BUT_LONG and COLUMNS_SHORT have besides */
 
 /* With their arena: a batch has tens of thousands of texts. */
 static struct arena *take_arena(struct rows *found)
@@ -108,6 +152,8 @@ static void take_rows(struct rows *found, bool locked, struct purge_rows *ret)
     for (size_t i = 0; i < found->n_rows; i++) {
         push_row(ret, rows_at(found, i));
         ret->list[i].locked = locked;
+        ret->list[i].cut =
+            !locked && found->n_columns > LENGTH && own_number(&rows_at(found, i)[LENGTH]) > TEXT_MOST;
     }
 }
 
@@ -135,9 +181,9 @@ static int list(struct store *store, const char *space, int64_t most, struct pur
 {
     const struct own_arg args[] = {count(most), name(space)};
     return read_rows(store,
-                     space ? "SELECT " COLUMNS " FROM {lapse_purge} AS own WHERE own.space {=} {2} "
+                     space ? "SELECT " COLUMNS_SHORT " FROM {lapse_purge} AS own WHERE own.space {=} {2} "
                              "ORDER BY own.id LIMIT {1}"
-                           : "SELECT " COLUMNS " FROM {lapse_purge} AS own ORDER BY own.id LIMIT {1}",
+                           : "SELECT " COLUMNS_SHORT " FROM {lapse_purge} AS own ORDER BY own.id LIMIT {1}",
                      args, ret, e);
 }
 
@@ -173,10 +219,17 @@ static int pending(struct store *store, const char *space, int64_t most, int64_t
     "SELECT (SELECT own.reason FROM {lapse_purge} AS own WHERE " BY_DELAY                                    \
     " AND own.reason {>} lapse_reason.reason " IN_ORDER                                                      \
     "own.reason LIMIT 1) FROM lapse_reason WHERE lapse_reason.reason IS NOT NULL) "                          \
-    "SELECT lapse_reason.reason, (SELECT {us scheduled_at} FROM {lapse_purge} AS own WHERE " BY_DELAY        \
-    " AND own.reason {=} lapse_reason.reason AND " USABLE(                                                   \
-        "scheduled_at") " " IN_ORDER "{same own.reason, }own.scheduled_at LIMIT 1) FROM lapse_reason WHERE " \
-                        "lapse_reason.reason IS NOT NULL LIMIT {5}"
+    "SELECT " SOME("lapse_reason.reason",                                                                    \
+                   "2001") ", (SELECT {us scheduled_at} FROM {lapse_purge} AS own "                          \
+                           "WHERE " BY_DELAY " AND own.reason {=} lapse_reason.reason AND " USABLE(          \
+                               "scheduled_at") " " IN_ORDER                                                  \
+                                               "{same own.reason, }own.scheduled_at LIMIT 1), CASE WHEN "    \
+                                               "{.}length(lapse_reason.reason) {<=} 2000 THEN 0 ELSE "       \
+                                               "(SELECT own.id FROM "                                        \
+                                               "{lapse_purge} AS own WHERE " BY_DELAY                        \
+                                               " AND own.reason {=} lapse_reason.reason "                    \
+                                               "LIMIT 1) END FROM lapse_reason WHERE lapse_reason.reason "   \
+                                               "IS NOT NULL LIMIT {5}"
 
 /* The same one by one, where an index cannot look for what another row says. */
 #define NEXT_REASON "SELECT {.}min(own.reason) FROM {lapse_purge} AS own WHERE " BY_DELAY " AND own.reason "
@@ -208,13 +261,13 @@ static const char without_reason[] =
                                                                   "}own.retry_at LIMIT 1)";
 
 static void push_group(struct purge_groups *g, enum purge_wait wait, const struct value *reason,
-                       const struct value *first)
+                       const struct value *first, int64_t row)
 {
     if (first->kind == VALUE_NULL)
         return;
     g->list = arena_push(g->arena, g->list, g->n, sizeof(*g->list));
     struct purge_group *to = &g->list[g->n++];
-    *to = (struct purge_group){.wait = wait, .first = own_number(first)};
+    *to = (struct purge_group){.wait = wait, .first = own_number(first), .row = row, .odd = row != 0};
     if (!reason)
         return;
     to->exact = copy_of(g->arena, reason);
@@ -264,12 +317,15 @@ static int read_groups(struct sql_store *s, const char *space, const char *after
         own_ask(s, apart ? without_reason_apart : without_reason, args, &others, e) < 0)
         return -1;
     struct purge_groups g = {.arena = arena_new()};
-    for (size_t i = 0; i < reasons.n_rows; i++)
-        push_group(&g, PURGE_BY_REASON, &rows_at(&reasons, i)[0], &rows_at(&reasons, i)[1]);
-    if (reasons.n_rows == REASONS_MOST)
-        g.next = arena_strdup(g.arena, rows_at(&reasons, reasons.n_rows - 1)[0].text);
+    for (size_t i = 0; i < reasons.n_rows; i++) {
+        const struct value *v = rows_at(&reasons, i);
+        int64_t row = reasons.n_columns > 2 ? own_number(&v[2]) : 0;
+        push_group(&g, PURGE_BY_REASON, v, &v[1], row);
+        if (reasons.n_rows == REASONS_MOST && !row) /* what was not read in full is nothing to go on from */
+            g.next = arena_strdup(g.arena, v->text);
+    }
     for (int i = 0; i < 3; i++)
-        push_group(&g, (enum purge_wait)i, NULL, &rows_at(&others, 0)[i]);
+        push_group(&g, (enum purge_wait)i, NULL, &rows_at(&others, 0)[i], 0);
     *ret = g;
     return 0;
 }
@@ -296,7 +352,7 @@ static int read_spaces(struct sql_store *s, struct rows *ret, struct err *e)
                    "AS own ORDER BY own.space LIMIT 1) AS lapse_first UNION ALL "
                    "SELECT (SELECT own.space FROM {lapse_purge} AS own WHERE own.space {>} lapse_space.space "
                    "ORDER BY own.space LIMIT 1) FROM lapse_space WHERE lapse_space.space IS NOT NULL) "
-                   "SELECT space FROM lapse_space WHERE space IS NOT NULL LIMIT {1}",
+                   "SELECT " SOME("space", "2001") " FROM lapse_space WHERE space IS NOT NULL LIMIT {1}",
                    args, ret, e);
 }
 
@@ -314,6 +370,28 @@ static int spaces(struct store *store, struct purge_rows *ret, struct err *e)
     ret->list = arena_alloc(ret->arena, (ret->n + 1) * sizeof(*ret->list));
     for (size_t i = 0; i < ret->n; i++)
         ret->list[i].space = name_of(ret->arena, rows_at(&found, i), &ret->list[i].odd);
+    return 0;
+}
+
+/* What waits for no time that comes: infinite ones, and retries that lapse did not write. */
+static int stuck(struct store *store, const char *space, instant far, int64_t *ret_id, struct err *e)
+{
+    AUTO(rows_release) struct rows found = {0};
+    const struct own_arg args[] = {name(space), count(far), count(FIRST), count(LAST)};
+#define ONE(condition)                                                                                       \
+    "(SELECT own.id FROM {lapse_purge} AS own WHERE own.space {=} {1} AND own.parked_at IS NULL "            \
+    "AND " condition " LIMIT 1)"
+    if (own_look_up(of(store),
+                    "SELECT COALESCE(" ONE("own.retry_at {>} {until 2}") ", " ONE(
+                        "own.retry_at {<=} {until 3}") ", " ONE("own.retry_at IS NULL AND own.purge_at {>} "
+                                                                "{until 4}") ", " ONE("own.retry_at IS NULL "
+                                                                                      "AND own.purge_at "
+                                                                                      "{<=} {until 3}") ", "
+                                                                                                        "0)",
+                    args, &found, e) < 0)
+        return err_wrap(e, "reading lapse_purge");
+#undef ONE
+    *ret_id = own_number(rows_at(&found, 0));
     return 0;
 }
 
@@ -507,6 +585,11 @@ static const char *picking(const struct purge_group *g)
     case PURGE_BY_REASON:
         break;
     }
+    if (g->row)
+        return PICK(
+            "own.retry_at IS NULL AND own.purge_at IS NULL AND own.reason {=} (SELECT like_it.reason FROM "
+            "{lapse_purge} AS like_it WHERE like_it.id {=} {6})",
+            "own.id");
     return g->reason ? PICK("own.retry_at IS NULL AND own.purge_at IS NULL AND own.reason {=} {4} AND " UP_TO(
                                 "scheduled_at"),
                             IN_ORDER_OF_TIME)
@@ -534,10 +617,11 @@ static int take_what_fits(struct sql_store *s, struct rows *found, struct err *e
 {
     int64_t length = 0;
     for (size_t i = 0; i < found->n_rows; i++) {
-        length += own_number(&rows_at(found, i)[11]);
+        int64_t its = own_number(&rows_at(found, i)[LENGTH]);
+        length += its;
         if (i && length > PICK_LENGTH)
             found->n_rows = i;
-        else if (read_long(s, found, i, e) < 0)
+        else if (its <= INSTANCE_MOST && read_long(s, found, i, e) < 0)
             return -1;
     }
     return 0;
@@ -609,7 +693,7 @@ static int hold_entries(struct sql_store *s, struct rows *found, struct err *e)
         ids_push(&ids, own_number(rows_at(&held, i)));
     ids_sort(&ids);
     for (size_t i = 0; i < found->n_rows; i++)
-        if (ids_has(&ids, own_number(rows_at(found, i))))
+        if (rows_at(found, i)[2].kind == VALUE_NULL || ids_has(&ids, own_number(rows_at(found, i))))
             memmove(found->cells + n++ * found->n_columns, rows_at(found, i),
                     found->n_columns * sizeof(*found->cells));
     found->n_rows = n;
@@ -620,8 +704,9 @@ static int pick(struct store *store, const char *space, const struct purge_group
                 int64_t most, struct purge_rows *ret, struct err *e)
 {
     AUTO(rows_release) struct rows found = {0};
-    const struct own_arg args[] = {name(space), count(until), count(most),
-                                   (struct own_arg){ARG_VALUE, .value = &g->exact}, count(FIRST)};
+    const struct own_arg args[] = {name(space),  count(until),
+                                   count(most),  (struct own_arg){ARG_VALUE, .value = &g->exact},
+                                   count(FIRST), count(g->row)};
     if (own_ask(of(store), picking(g), args, &found, e) < 0 || take_what_fits(of(store), &found, e) < 0 ||
         hold_entries(of(store), &found, e) < 0)
         return err_wrap(e, "picking due purges");
@@ -1015,7 +1100,9 @@ static int remove_rows(struct sets *sets, size_t at, const struct purge_cases *c
 
 static int park(struct sql_store *s, const struct purge_case *c, struct err *e)
 {
-    const struct own_arg args[] = {count(c->decides->id), name(c->why)};
+    AUTO(text_release) struct text why = {0};
+    text_add_n(&why, c->why, bytes_of_most(c->why, strlen(c->why)));
+    const struct own_arg args[] = {count(c->decides->id), name(text_str(&why))};
     return own_run(s,
                    "UPDATE {lapse_purge} SET attempts = attempts {+} 1, parked_at = {clock}, error = {2} "
                    "WHERE id {=} {1}",
@@ -1091,6 +1178,7 @@ const struct purge_ops sqlpurges = {
     .accepts = accepts,
     .groups = groups,
     .spaces = spaces,
+    .stuck = stuck,
     .pending = pending,
     .of_instance = of_instance,
     .list = list,
