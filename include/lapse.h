@@ -62,6 +62,8 @@ struct lapse_progress {
                               "paused", "fuse", "held_elsewhere", "budget", "window" */
     const char *pace;      /* what holds it back: "", "target", "lag", …; NULL when finished */
     const char *pace_text; /* … in words */
+    int counting;          /* it counts what is due: nothing else above is known yet, but the policy */
+    int64_t deleting_us;   /* of elapsed_us: without looking, counting and waiting */
     int64_t waiting_us; /* it has waited for that since so long, and deletes nothing meanwhile; 0: it works */
 };
 
@@ -75,9 +77,10 @@ struct lapse_options {
     int strict;      /* check: tables that nothing names are errors */
     int sql;         /* plan: the statements too */
     int count_first; /* sweep: count what is due first, so that progress knows an end */
-    /* Of a policy with workers these two are called from several threads, but never at the same time. */
-    int (*stop)(void *context); /* sweep: asked before every batch and while waiting; non-zero: stop after the
-                                   batch */
+    /* Asked all the time, from any thread, also from several at once: it must do no more than look. Non-zero:
+     * what reads, counts or waits ends within half a second; a batch that has begun is finished. */
+    int (*stop)(void *context);
+    /* Of a policy with workers it is called from several threads, but never at the same time. */
     void (*progress)(void *context, const struct lapse_progress *progress);
     void *context;
     int print;              /* install: show the statements instead of running them */
@@ -131,6 +134,8 @@ LAPSE_PUBLIC struct lapse_report *lapse_history(const struct lapse_contract *c,
 
 /* A contract drafted from the tables of a database: the report's text is the file. Reads only. */
 LAPSE_PUBLIC struct lapse_report *lapse_draft(const char *dsn);
+/* The same, which stops when o->stop says so. */
+LAPSE_PUBLIC struct lapse_report *lapse_draft_with(const char *dsn, const struct lapse_options *o);
 
 /* The operators' page: what bounds each table, what prunes it, what can be relied on. From the contract
  * alone: no database is asked. free() it. */

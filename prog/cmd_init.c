@@ -59,7 +59,7 @@ int cmd_init(const struct call *call)
     if (call->output && access(call->output, F_OK) == 0)
         return cannot_write(call->output, EEXIST);
     char *address = take_address(call->names[0]);
-    struct lapse_report *report = lapse_draft(address);
+    struct lapse_report *report = lapse_draft_with(address, &(struct lapse_options){.stop = asked_to_stop});
     int code = (int)lapse_report_exit(report);
     if (call->output && code == LAPSE_DONE)
         code = write_file(call->output, report);

@@ -132,6 +132,8 @@ static int dispatch(int argc, char **argv, struct call *call)
         show_command_help(call->command);
         return LAPSE_DONE;
     }
+    if (call->command && call->command->run != cmd_run)
+        asked_begin();
     if (call->command)
         return call->command->run(call);
     if (given(call, OPTION_HELP) || call->n_names)

@@ -87,12 +87,16 @@ struct stop_count {
 };
 int stop_requests(struct stop_count *s);
 
-/* progress.c: lines on stderr while a sweep runs. */
+/* asked.c: from now on Ctrl-C and SIGTERM are requests to stop, answered at once; whether one was made. */
+void asked_begin(void);
+int asked_to_stop(void *context);
+
+/* progress.c: lines on stderr while a sweep runs, or a plan is counted. */
 struct progress;
 struct progress *progress_new(const struct call *call); /* NULL: none is wanted */
 bool progress_live(const struct progress *p);           /* a bar is drawn: it needs to know the end */
 void progress_show(void *progress, const struct lapse_progress *now);
-void progress_stopping(struct progress *p); /* says that it will end after this batch */
+void progress_clear(struct progress *p); /* takes an unfinished line away */
 void progress_free(struct progress *p);
 
 /* report.c: loads the contract, does the work, shows the report; the process's exit code. */

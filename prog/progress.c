@@ -1,4 +1,4 @@
-/* progress: lines on stderr while a sweep runs. On a terminal a bar per policy, redrawn in place, that leaves
+/* progress: lines on stderr while a sweep runs, or a plan is counted. On a terminal a bar per policy, redrawn in place, that leaves
  * one finished line; elsewhere just that line, plain. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,7 @@ enum {
 
 struct progress {
     struct terminal terminal;
-    bool drawn; /* an unfinished line stands there */
-    bool stopping;
+    bool drawn;       /* an unfinished line stands there */
     int64_t drawn_us; /* when, in the policy's own time */
     int64_t seen_us, seen_rows;
     double rate;          /* rows per second, smoothed; < 0: not known yet */
@@ -169,7 +168,7 @@ static void compose(const struct progress *p, const struct lapse_progress *now, 
     }
     if (p->rate >= 0)
         snprintf(rate, sizeof(rate), "%s rows/s", number((int64_t)p->rate, a));
-    if (p->stopping)
+    if (asked_to_stop(NULL))
         snprintf(left, sizeof(left), "stopping");
     else if (now->waiting_us)
         snprintf(left, sizeof(left), "waiting for %s", duration(now->waiting_us, a));
@@ -203,6 +202,19 @@ static void draw(struct progress *p, const struct lapse_progress *now)
     p->drawn_us = now->elapsed_us;
 }
 
+static void draw_counting(struct progress *p, const struct lapse_progress *now)
+{
+    struct line l = {.len = 0};
+    int width = terminal_width(stderr);
+    int room = (width > 0 ? width : 80) - 1;
+    add_name(&l, now->policy, room < 40 ? room / 2 : room - 30);
+    add_part(&l, room, p->terminal.utf8 ? "counting …" : "counting ...");
+    fprintf(stderr, "\r%s\033[K", l.text);
+    fflush(stderr);
+    p->drawn = true;
+    p->drawn_us = -REDRAW_US;
+}
+
 /* --- the finished line ----------------------------------------------------------------------------- */
 
 static bool is_elsewhere(const char *outcome)
@@ -226,7 +238,7 @@ static void compose_finished(const struct progress *p, const struct lapse_progre
 {
     char a[32], part[64];
     int room = p->terminal.is ? terminal_width(stderr) - 1 : LINE_SIZE;
-    int64_t us = now->elapsed_us > 0 ? now->elapsed_us : 1;
+    int64_t us = now->deleting_us > 0 ? now->deleting_us : now->elapsed_us > 0 ? now->elapsed_us : 1;
     bool done = strcmp(now->outcome, "done") == 0;
     if (p->terminal.is)
         add(l, 2, mark(&p->terminal, now->outcome));
@@ -254,8 +266,7 @@ static void finish(struct progress *p, const struct lapse_progress *now)
     compose_finished(p, now, &l);
     bool last = p->terminal.is && now->number == now->of; /* the table follows */
     fprintf(stderr, "%s%s\n%s", p->drawn ? "\r\033[K" : "", l.text, last ? "\n" : "");
-    bool stopping = p->stopping;
-    *p = (struct progress){.terminal = p->terminal, .rate = -1, .stopping = stopping};
+    *p = (struct progress){.terminal = p->terminal, .rate = -1};
 }
 
 /* Where no bar shows it, a wait that does not end is said: after a minute, then each ten; that the database
@@ -291,15 +302,20 @@ void progress_show(void *progress, const struct lapse_progress *now)
         say_wait(p, now);
         return;
     }
+    if (now->counting) {
+        draw_counting(p, now);
+        return;
+    }
     measure(p, now);
     if (!p->drawn || now->elapsed_us - p->drawn_us >= REDRAW_US)
         draw(p, now);
 }
 
-void progress_stopping(struct progress *p)
+void progress_clear(struct progress *p)
 {
-    if (p)
-        p->stopping = true;
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+    p->drawn = false;
 }
 
 void progress_free(struct progress *p)

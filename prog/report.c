@@ -17,6 +17,7 @@ int report_on(const struct call *call, work_fn *work, struct lapse_options optio
     options.policies = call->n_names ? call->names : NULL;
     options.n_policies = call->n_names;
     options.now = call->now;
+    options.stop = asked_to_stop;
 
     struct lapse_report *report = NULL;
     struct lapse_contract *contract = lapse_contract_load(call->file, &report);
@@ -24,6 +25,8 @@ int report_on(const struct call *call, work_fn *work, struct lapse_options optio
         report = work(contract, &options);
     else
         lapse_report_name(report, call->command->name);
+    if (options.progress)
+        progress_clear(options.context);
     int code = report_show(call, report);
     lapse_contract_free(contract);
     return code;

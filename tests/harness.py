@@ -282,11 +282,11 @@ def last_part(table):
 
 
 def counts(entries, full_names=False):
-    """[{table, rows}, …] as {table: rows} without the zeros."""
+    """[{table, rows}, …] as {table: rows} without the zeros, and without what is not known."""
     found = {}
     for e in entries:
         name = e["table"] if full_names else last_part(e["table"])
-        found[name] = found.get(name, 0) + e["rows"]
+        found[name] = found.get(name, 0) + (e["rows"] or 0)
     return {k: v for k, v in found.items() if v}
 
 

@@ -655,6 +655,17 @@ static void check_workers(const struct survey *s)
                      (long long)p->workers);
 }
 
+static void check_circles(const struct survey *s)
+{
+    const struct plan *p = s->plan;
+    if (plan_holds_circles(p))
+        findings_add(
+            s->findings, FINDING_WARNING, p->policy->name, p->policy->at,
+            "make it ON DELETE NO ACTION, or set one of the references of such rows to NULL first",
+            "rows that refer to each other in a circle cannot be deleted: a foreign key of the table "
+            "to itself is ON DELETE RESTRICT, which acts row by row; plan counts them all the same");
+}
+
 static void check_parts(const struct plan *p, bool thorough, bool timeless, struct findings *findings)
 {
     struct survey s = survey_of(p, findings);
@@ -668,6 +679,7 @@ static void check_parts(const struct plan *p, bool thorough, bool timeless, stru
     if (thorough)
         check_indexes(&s);
     check_split(&s);
+    check_circles(&s);
     if (thorough)
         check_workers(&s);
 }

@@ -180,11 +180,20 @@ static void report_draft(struct report *r, const struct draft *d, const char *ds
 
 struct lapse_report *lapse_draft(const char *dsn)
 {
+    return lapse_draft_with(dsn, NULL);
+}
+
+struct lapse_report *lapse_draft_with(const char *dsn, const struct lapse_options *o)
+{
+    static const struct lapse_options none = {0};
     AUTO(drafting_release) struct drafting g = {0};
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
     g.work.report = report_new(REPORT_DRAFT, "init");
-    if (store_open(dsn, true, &g.work.store, &e) < 0 || make_draft(&g, &e) < 0)
+    g.work.options = o ? o : &none;
+    g.work.reads = true;
+    const struct patience patience = {.stop = work_asked, .context = &g.work};
+    if (store_open_patiently(dsn, true, &patience, &g.work.store, &e) < 0 || make_draft(&g, &e) < 0)
         work_fail(&g.work, &e);
     else
         report_draft(g.work.report, g.draft, dsn);

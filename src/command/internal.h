@@ -29,6 +29,7 @@ struct work {
     struct brakes brakes;      /* in force when it began; none before work_own */
     struct history *histories; /* of the schedulers that began, one each */
     size_t n_histories;
+    bool reads;          /* it writes nothing */
     struct lease *lease; /* of the exclusive scheduler whose policies are swept; NULL: of none */
 };
 
@@ -42,6 +43,9 @@ void work_fail(struct work *w, const struct err *e); /* the command as a whole *
 void work_remark(struct work *w, const char *text);  /* worth saying once; lives as long as the report */
 struct lapse_report *work_finish(struct work *w, int64_t started);
 
+/* The same options, of which only that to stop is heeded. */
+struct lapse_options work_only_stop(const struct lapse_options *o);
+bool work_asked(void *work); /* to stop; from any thread */
 /* Whether the command is about this policy. */
 bool work_selected(const struct work *w, const struct policy *p);
 /* Readings that a standby cancels, because what it replays removes rows that they still see (or, at worst, by
@@ -83,6 +87,7 @@ void work_walk(struct work *w, struct plan *plan, struct report_policy *rp);
 void work_count(struct work *w, struct report_policy *rp);
 /* Runs the plan; rp gets what became of it. The options' lease is w's, their budget the scheduler's. */
 void work_sweep(struct work *w, struct report_policy *rp, const struct plan *plan, struct sweep_options o);
+void work_counting(struct work *w, const struct policy *p); /* to whoever is shown progress */
 void work_copy_counts(struct report_policy *rp, const int64_t *gone, const int64_t *detached);
 /* The tables that lose rows, with nothing gone yet. */
 void work_names(struct work *w, struct report_policy *rp, const struct plan *plan);

@@ -112,9 +112,34 @@ static int exit_of(const struct err *e)
     }
 }
 
+struct lapse_options work_only_stop(const struct lapse_options *o)
+{
+    return o ? (struct lapse_options){.stop = o->stop, .context = o->context} : no_options;
+}
+
+bool work_asked(void *work)
+{
+    struct work *w = work;
+    return w->options && w->options->stop && w->options->stop(w->options->context);
+}
+
+/* What is to be written at the end, of a run that was asked to stop, is written. */
+static void hear_no_more(struct work *w)
+{
+    if (work_asked(w))
+        w->store->asks = (struct patience){0};
+}
+
+static const char *words_of(struct work *w, const struct err *e)
+{
+    return e->kind == ERR_STOPPED && work_asked(w) && !strstr(e->text, "asked to stop")
+               ? "stopped when asked to"
+               : arena_strdup(w->report->arena, e->text);
+}
+
 void work_fail(struct work *w, const struct err *e)
 {
-    w->report->error = arena_strdup(w->report->arena, e->text);
+    w->report->error = words_of(w, e);
     w->report->exit = exit_of(e);
     w->report->unreachable = w->report->exit == LAPSE_UNREACHABLE;
 }
@@ -173,11 +198,13 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
                enum report_kind kind, const char *command, bool reading)
 {
     struct err e = ERR_INIT;
-    *w = (struct work){.contract = c->contract, .options = o ? o : &no_options, .due = -1};
+    *w = (struct work){.contract = c->contract, .options = o ? o : &no_options, .due = -1, .reads = reading};
     w->report = report_new(kind, command);
     w->report->contract = c->contract;
     w->report->file = c->contract->file;
-    if (check_names(w, &e) < 0 || store_open(c->contract->store, reading, &w->store, &e) < 0 ||
+    const struct patience patience = {.stop = work_asked, .context = w};
+    if (check_names(w, &e) < 0 ||
+        store_open_patiently(c->contract->store, reading, &patience, &w->store, &e) < 0 ||
         set_now(w, reading, &e) < 0) {
         work_fail(w, &e);
         w->report->kind = REPORT_ERROR; /* nothing was looked at */
@@ -200,24 +227,18 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
     return 0;
 }
 
-static bool ask_stop(void *context)
-{
-    struct work *w = context;
-    return w->options->stop && w->options->stop(w->options->context);
-}
-
 /* How a server that is lost in mid-course is waited for, by whoever works for this policy. */
 static void be_patient(struct work *w, const struct policy *p)
 {
     if (!w->store->patience.stop)
-        w->store->patience = (struct patience){.stop = ask_stop, .context = w};
+        w->store->patience = (struct patience){.stop = work_asked, .context = w};
     w->store->patience.away_us = p->away_us;
 }
 
 bool work_reads_again(struct work *w, int *tries, struct err *e)
 {
     enum { TRIES = 5 };
-    const struct patience patience = {ask_stop, w};
+    const struct patience patience = {.stop = work_asked, .context = w};
     if (!w->store->only_reads || patience_ends(&patience) || *tries >= TRIES)
         return false;
     if (e->kind == ERR_LOST ? w->store->ops->reconnect(w->store, e) < 0 : e->kind != ERR_CONFLICT)
@@ -231,6 +252,14 @@ struct lapse_report *work_finish(struct work *w, int64_t started)
 {
     w->report->duration_us = when_monotonic_us() - started;
     struct report *r = w->report;
+    /* What reads is not whole then, whatever part of it noticed. */
+    if (w->reads && work_asked(w) && r->exit != LAPSE_STOPPED) {
+        struct err e = ERR_INIT;
+        err_set(&e, ERR_STOPPED, "%s", "stopped when asked to");
+        work_fail(w, &e);
+    }
+    if (w->store)
+        hear_no_more(w);
     work_release(w);
     return boxed(r);
 }
@@ -356,7 +385,7 @@ void work_copy_counts(struct report_policy *rp, const int64_t *gone, const int64
 void work_policy_failed(struct work *w, struct report_policy *rp, const struct err *e)
 {
     rp->kind = e->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_FAILED;
-    rp->error = arena_strdup(w->report->arena, e->text);
+    rp->error = words_of(w, e);
     int code = exit_of(e);
     rp->unreachable = code == LAPSE_UNREACHABLE;
     /* What is graver stays: the database gone, a failure, a fuse, a refusal, a stop. */
@@ -440,6 +469,11 @@ static void tell(struct work *w, struct lapse_progress g, const struct policy *p
     w->options->progress(w->options->context, &g);
 }
 
+void work_counting(struct work *w, const struct policy *p)
+{
+    tell(w, (struct lapse_progress){.counting = 1}, p);
+}
+
 static void tell_end(struct work *w, const struct report_policy *rp)
 {
     struct lapse_progress g = {.finished = 1, .outcome = outcome_name(rp->kind)};
@@ -447,6 +481,7 @@ static void tell_end(struct work *w, const struct report_policy *rp)
     for (size_t i = 0; i < rp->n_tables; i++)
         g.rows_all += rp->gone[i];
     g.elapsed_us = rp->duration_us;
+    g.deleting_us = rp->deleting_us;
     tell(w, g, rp->policy);
 }
 
@@ -498,6 +533,8 @@ static void copy_outcome(struct work *w, struct report_policy *rp, const struct 
     rp->batches = o->batches;
     rp->retries = o->retries;
     rp->duration_us = o->duration_us;
+    rp->deleting_us = o->deleting_us;
+    rp->came_again = o->came_again;
     rp->pace = o->pace;
     rp->kind = o->kind;
 }
@@ -544,10 +581,12 @@ static void sweep_policy(struct work *w, struct report_policy *rp)
     w->number++;
     w->due = -1;
     if (plan && (!w->lease || work_lease(w, rp) == 0)) {
-        if (w->options->count_first && w->options->progress)
+        if (w->options->count_first && w->options->progress) {
+            work_counting(w, rp->policy);
             count_first(w, plan);
+        }
         work_sweep(w, rp, plan,
-                   (struct sweep_options){.stop = ask_stop,
+                   (struct sweep_options){.stop = work_asked,
                                           .begins = on_begin,
                                           .progress = on_progress,
                                           .paced = on_pace,
@@ -561,6 +600,7 @@ static void sweep_and_note(struct work *w, struct report_policy *rp)
 {
     work_history_open(w, rp->policy);
     sweep_policy(w, rp);
+    hear_no_more(w);
     work_history_add(w, rp);
 }
 
@@ -584,7 +624,8 @@ static bool is_last_of_its_scheduler(const struct report *r, const struct report
 
 static void sweep_or_stop(struct work *w, struct report_policy *rp)
 {
-    if (ask_stop(w))
+    hear_no_more(w);
+    if (work_asked(w))
         stop_policy(w, rp);
     else
         sweep_and_note(w, rp);
@@ -638,7 +679,7 @@ static void sweep_own(struct work *w)
     if (w->options->n_policies || !work_keeps_history(w))
         return;
     w->contract = c->own;
-    for (size_t i = 0; i < c->own->n_policies && !ask_stop(w); i++) {
+    for (size_t i = 0; i < c->own->n_policies && !work_asked(w); i++) {
         int exit_before = r->exit;
         struct report_policy *rp = report_add_policy(r, &c->own->policies[i]);
         sweep_policy(w, rp);
@@ -660,6 +701,7 @@ struct lapse_report *lapse_sweep(const struct lapse_contract *c, const struct la
     int64_t started = when_monotonic_us();
     if (work_start(&w, c, o, REPORT_SWEEP, "sweep", false) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
+    w.store->own_goes_on = true;
     sweep_all(&w);
     sweep_own(&w);
     work_history_remark(&w);

@@ -559,7 +559,8 @@ static struct lapse_report *on_name(const struct lapse_contract *c, const struct
     int64_t started = when_monotonic_us();
     size_t n = o ? o->n_policies : 0;
     const char *name = n ? o->policies[0] : "", *length = o ? o->pause_for : NULL;
-    if (start(&w, c, NULL, pause ? "pause" : "resume", false) < 0)
+    const struct lapse_options stop = work_only_stop(o); /* a name may be a scheduler's */
+    if (start(&w, c, &stop, pause ? "pause" : "resume", false) < 0)
         return work_finish(&w, started);
     int r = n > 1         ? err_set(&e, ERR_USAGE, "name one policy or scheduler, or none for everything")
             : n && !*name ? unknown_name(&w, name, &e)

@@ -16,6 +16,18 @@ static void mark_split(bool *split, const struct node *n)
         mark_split(split, &n->kids[i]);
 }
 
+/* What a row of the plan waits for may itself be deleted by it. */
+static bool waits_for_own(const struct plan *p, const struct node *n)
+{
+    for (size_t i = 0; i < n->n_after; i++)
+        if (plan_loses(p, n->after[i]->table))
+            return true;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (waits_for_own(p, &n->kids[i]))
+            return true;
+    return false;
+}
+
 static void copy_due(struct work *w, struct report_policy *rp, const struct plan *p, const struct due *d)
 {
     struct arena *a = w->report->arena;
@@ -41,6 +53,8 @@ static void copy_due(struct work *w, struct report_policy *rp, const struct plan
     rp->unreadable_time = d->unreadable_time;
     rp->held = d->held;
     rp->waiting = d->waiting;
+    rp->frees = d->waiting && waits_for_own(p, &p->root);
+    rp->circles = plan_holds_circles(p) && report_rows(rp) > 0;
 }
 
 /* The indexes whose want `check` names: what would make the counting, and the sweep, faster. */
@@ -291,7 +305,15 @@ struct lapse_report *lapse_plan(const struct lapse_contract *c, const struct lap
             continue;
         struct counted *new = &all.list[all.n++];
         new->entry = w.report->n_policies;
-        new->plan = count_policy(&w, report_add_policy(w.report, &w.contract->policies[i]), &new->facts);
+        struct report_policy *rp = report_add_policy(w.report, &w.contract->policies[i]);
+        if (work_asked(&w)) {
+            struct err e = ERR_INIT;
+            err_set(&e, ERR_STOPPED, "not begun: asked to stop");
+            work_policy_failed(&w, rp, &e);
+            continue;
+        }
+        work_counting(&w, rp->policy);
+        new->plan = count_policy(&w, rp, &new->facts);
     }
     sum_up(&w, &all);
     add_uncounted(w.report);

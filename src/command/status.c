@@ -7,10 +7,10 @@
 
 enum { HISTORY_LAST = 20, HISTORY_MOST = 100000 };
 
-static int start(struct work *w, const struct lapse_contract *c, enum report_kind kind, const char *command,
-                 struct err *e)
+static int start(struct work *w, const struct lapse_contract *c, const struct lapse_options *o,
+                 enum report_kind kind, const char *command, struct err *e)
 {
-    if (work_start(w, c, NULL, kind, command, true) < 0 || work_own(w) < 0)
+    if (work_start(w, c, o, kind, command, true) < 0 || work_own(w) < 0)
         return -1;
     if (w->store->own.version >= OWN_SINCE_RUNS)
         return 0;
@@ -87,7 +87,8 @@ struct lapse_report *lapse_history(const struct lapse_contract *c, const struct 
     struct work w;
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
-    int r = start(&w, c, REPORT_HISTORY, "history", &e);
+    const struct lapse_options stop = work_only_stop(o);
+    int r = start(&w, c, &stop, REPORT_HISTORY, "history", &e);
     return finish(&w, started, r < 0 ? r : history(&w, o, &e), &e);
 }
 
@@ -308,7 +309,7 @@ struct lapse_report *lapse_status(const struct lapse_contract *c, const struct l
     struct work w;
     struct err e = ERR_INIT;
     int64_t started = when_monotonic_us();
-    (void)o;
-    int r = start(&w, c, REPORT_STATUS, "status", &e);
+    const struct lapse_options stop = work_only_stop(o);
+    int r = start(&w, c, &stop, REPORT_STATUS, "status", &e);
     return finish(&w, started, r < 0 ? r : status(&w, &e), &e);
 }

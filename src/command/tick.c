@@ -169,6 +169,7 @@ static int connect(struct tick *t, struct err *e)
         h->store->own_schema = h->contract->own_schema;
         h->store->own_owner = h->contract->own_owner;
         h->store->interrupted = &h->interrupted;
+        h->store->own_goes_on = true;
         h->lease.store = h->store;
     }
     t->work.store = h->store;
@@ -475,8 +476,12 @@ static void do_policies(struct tick *t)
     bool lead = leads(t);
     for (size_t i = 0; i < h->n_known; i++) {
         struct report_policy *rp = &r->policies[i];
-        if (lead && !is_left_out(t, rp))
+        if (lead && !is_left_out(t, rp)) {
+            struct store *s = t->work.store;
+            s->asks = (struct patience){.stop = asked_to_stop, .context = t};
             do_policy(t, &h->known[i], rp);
+            s->asks = (struct patience){0};
+        }
         note(t, rp);
     }
     end_look(t);

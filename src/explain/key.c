@@ -87,6 +87,17 @@ static int wrong_label(struct err *e, const struct column *c, const char *word)
                    text_str(&all));
 }
 
+/* A whole number from 2^63 to 2^64 - 1, which no other value holds exactly. */
+static bool is_beyond_signed(const char *s)
+{
+    char *end = NULL;
+    if (!*s || strspn(s, "0123456789") != strlen(s))
+        return false;
+    errno = 0;
+    uint64_t n = strtoull(s, &end, 10);
+    return errno == 0 && !*end && n > INT64_MAX;
+}
+
 /* A column that holds anything: whatever the word may stand for. */
 static size_t any_values(struct arena *a, const char *word, struct value ret[3])
 {
@@ -117,6 +128,10 @@ static int typed_values(struct arena *a, const struct column *c, const char *wor
         ret[0] = (struct value){.kind = VALUE_INTEGER, .integer = i};
         return 0;
     case TYPE_INTEGER:
+        if (c->is_unsigned && is_beyond_signed(word)) { /* it is bound as it is written */
+            ret[0] = text_value(word);
+            return 0;
+        }
         if (!read_integer(word, &i))
             return wrong(e, c, word, "no whole number of 64 bits");
         ret[0] = (struct value){.kind = VALUE_INTEGER, .integer = i};

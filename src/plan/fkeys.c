@@ -8,6 +8,46 @@ static bool same_schema(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : !a && !b;
 }
 
+static bool is_restricting(const struct node *n, const struct fkey *k)
+{
+    return n->n_grow && k->action == ON_DELETE_RESTRICT && fkey_is_own(n->table, k);
+}
+
+bool plan_restricts_circles(const struct plan *p, const struct node *n)
+{
+    for (size_t i = 0; p->facts->restricts_at_once && i < n->table->n_fkeys_in; i++)
+        if (is_restricting(n, &n->table->fkeys_in[i]))
+            return true;
+    return false;
+}
+
+/* One column that is NULL is enough: such a row refers to none. */
+static bool can_be_broken(const struct table *t, const struct fkey *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        for (size_t c = 0; c < t->n_columns; c++)
+            if (strcmp(t->columns[c].name, k->child_columns[i]) == 0 && !t->columns[c].not_null &&
+                !t->columns[c].generated && !table_is_key_column(t, &t->columns[c]))
+                return true;
+    return false;
+}
+
+static bool holds_circles(const struct node *n)
+{
+    for (size_t i = 0; i < n->table->n_fkeys_in; i++)
+        if (is_restricting(n, &n->table->fkeys_in[i]) && !can_be_broken(n->table, &n->table->fkeys_in[i]))
+            return true;
+    for (size_t i = 0; i < n->n_kids; i++)
+        if (holds_circles(&n->kids[i]))
+            return true;
+    return false;
+}
+
+bool plan_holds_circles(const struct plan *p)
+{
+    return p->facts->restricts_at_once && holds_circles(&p->root);
+}
+
 bool fkey_is_from(const struct fkey *k, const struct table *child)
 {
     return strcmp(k->child_table, child->name) == 0 && same_schema(k->child_schema, child->schema);

@@ -238,6 +238,10 @@ void plan_free_p(struct plan **p);
 bool plan_goes_alone(const struct plan *p);
 /* Whether of its own table only those go that are due. */
 bool plan_counts_alone(const struct plan *p);
+/* Whether a foreign key that acts row by row keeps rows of the node that refer to each other in a circle, as
+ * long as they do; and whether it does so for good, since none of the references can be set to NULL. */
+bool plan_restricts_circles(const struct plan *p, const struct node *n);
+bool plan_holds_circles(const struct plan *p);
 /* Whether the policy deletes rows of this table. */
 bool plan_loses(const struct plan *p, const struct table *t);
 /* A foreign key of this table; one that watches every row of the child that the join finds. */

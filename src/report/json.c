@@ -1,4 +1,5 @@
 /* json: a report for machines: one JSON object on one line. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,10 +139,12 @@ static json_t *swept_json(const struct report_policy *p)
     json_t *entry = policy_json(p, outcome_name(p->kind));
     json_object_set_new(entry, "skipped", skipped_json(p));
     put_integer(entry, "left", p->left);
+    json_object_set_new(entry, "came_again", json_boolean(p->left && p->came_again));
     put_integer(entry, "unknown", p->unknown);
     put_integer(entry, "batches", p->batches);
     put_integer(entry, "retries", p->retries);
     json_object_set_new(entry, "duration_ms", json_real((double)p->duration_us / 1000));
+    json_object_set_new(entry, "deleting_ms", json_real((double)p->deleting_us / 1000));
     json_object_set_new(entry, "pace", pace_json(p));
     if (p->holder)
         json_object_set_new(entry, "held_by", holder_json(p));
@@ -274,6 +277,9 @@ static void put_kept(json_t *to, const struct report_policy *p)
     for (size_t i = 0; i < COUNT_OF(kept); i++)
         json_object_set_new(entry, kept[i].key, known ? json_integer(kept[i].rows) : json_null());
     json_object_set_new(to, "kept", entry);
+    json_object_set_new(to, "more_become_free", json_boolean(p->frees));
+    if (p->circles)
+        json_object_set_new(to, "circles_stay", json_true());
 }
 
 static json_t *planned_json(const struct report_policy *p)
@@ -341,8 +347,11 @@ static json_t *value_json(const struct explain_value *v)
     value_print(&v->value, &t);
     if (v->type == TYPE_BOOLEAN && (text || v->value.kind == VALUE_INTEGER))
         return json_boolean(text ? v->value.text[0] == 't' : v->value.integer != 0);
-    if (v->value.kind == VALUE_INTEGER || (text && v->type == TYPE_INTEGER && is_whole(text_str(&t))))
-        return json_integer(strtoll(text_str(&t), NULL, 10));
+    errno = 0;
+    int64_t whole = strtoll(text_str(&t), NULL, 10);
+    bool fits = errno == 0; /* beyond, it stays a text: no number here would be exact */
+    if (v->value.kind == VALUE_INTEGER || (text && v->type == TYPE_INTEGER && fits && is_whole(text_str(&t))))
+        return json_integer(whole);
     if (v->value.kind == VALUE_REAL)
         return json_real(v->value.real);
     return text_json(text_str(&t));

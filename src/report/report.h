@@ -43,6 +43,8 @@ struct report_policy {
     bool has_range;
     instant oldest, newest;
     int64_t null_time, unreadable_time, held, waiting;
+    bool frees;   /* some of those wait for rows that go: more become free then */
+    bool circles; /* rows that refer to each other in a circle are counted, but cannot be deleted */
     enum walk walk;
     const char *walk_why;      /* how rows are found, and why so; NULL: it was not asked */
     const char *sql;           /* NULL unless asked for: statements, one per paragraph */
@@ -54,7 +56,8 @@ struct report_policy {
     const struct lease_row *holder; /* of the lease, where it is another; else NULL */
     struct skipped_row *skipped;
     size_t n_skipped;
-    int64_t left, unknown, unknown_gone, batches, retries, duration_us;
+    int64_t left, unknown, unknown_gone, batches, retries, duration_us, deleting_us;
+    bool came_again;
     struct outcome_pace pace;
 };
 

@@ -69,6 +69,8 @@ static const char *kept_text(const struct screen *v, const struct report_policy 
     for (size_t i = 0; i < COUNT_OF(kept); i++)
         if (kept[i].n)
             list_add(&t, arena_printf(v->arena, "%s %s", number(v, kept[i].n), kept[i].why));
+    if (p->frees)
+        text_add(&t, ", some of them for rows that go: more become free then");
     return t.len ? arena_strdup(v->arena, text_str(&t)) : NULL;
 }
 
@@ -159,6 +161,10 @@ static void plan_policy(const struct screen *v, const struct report *r, const st
     const char *kept = kept_text(v, p);
     if (kept)
         grid_remark(g, YELLOW, "kept", kept);
+    if (p->circles)
+        grid_remark(
+            g, YELLOW, "circles",
+            "rows that refer to each other in a circle are counted, but ON DELETE RESTRICT keeps them");
     if (p->fuse && *p->fuse_words)
         grid_remark(g, YELLOW, "fuse", p->fuse_words);
     if (p->brake)
@@ -334,7 +340,11 @@ static void sweep_policy(const struct screen *v, const struct report_policy *p, 
         grid_remark(g, DIM, "waited", waited);
     if (p->left)
         grid_remark(g, YELLOW, "left",
-                    arena_printf(v->arena, "%s, locked by others", count(v, p->left, "row", "rows")));
+                    arena_printf(v->arena,
+                                 p->came_again ? "%s, inserted while it ran or locked by others: as many are "
+                                                 "due again as the last look deleted"
+                                               : "%s, locked by others",
+                                 count(v, p->left, "row", "rows")));
     if (p->unknown > p->unknown_gone)
         grid_remark(
             g, RED, "unknown",
@@ -386,8 +396,9 @@ static void show_sweep(const struct screen *v, const struct report *r)
     struct grid g = {
         .arena = v->arena, .n_columns = 5, .right = {[2] = true, [3] = true}, .shrinks = {true, true}};
     grid_row(&g, DIM, (const char *[CELLS_MOST]){"policy", "table", "rows gone", "time", "note"});
-    int64_t rows = 0;
+    int64_t rows = 0, deleting_us = 0;
     for (size_t i = 0; i < r->n_policies; i++) {
+        deleting_us += r->policies[i].deleting_us;
         sweep_policy(v, &r->policies[i], &g);
         rows += sum_rows(r->policies[i].gone, r->policies[i].n_tables);
     }
@@ -395,9 +406,8 @@ static void show_sweep(const struct screen *v, const struct report *r)
 
     AUTO(text_release) struct text last = {0};
     text_addf(&last, "%s gone in %s", count(v, rows, "row", "rows"), duration(v, r->duration_us));
-    if (rows && r->duration_us > 0)
-        text_addf(&last, " (%s rows/s)",
-                  number(v, (int64_t)((double)rows * US_PER_S / (double)r->duration_us)));
+    if (rows && deleting_us > 0) /* of the time in which it deleted, not counted or waited */
+        text_addf(&last, " (%s rows/s)", number(v, (int64_t)((double)rows * US_PER_S / (double)deleting_us)));
     add_troubles(v, r, &last);
     fputc('\n', v->out);
     put_text(v, BOLD, text_str(&last), 0, 0);

@@ -151,6 +151,7 @@ struct facts {
     bool folds_lower;           /* bare names also match in lower case (PostgreSQL) */
     bool ignores_case;          /* names match in any case (SQLite) */
     bool fkeys_act_at_once;     /* foreign keys act row by row, inside a statement (SQLite, MariaDB) */
+    bool restricts_at_once;     /* ON DELETE RESTRICT holds rows that go in the same statement (SQLite) */
     bool one_writer;            /* one transaction at a time writes (SQLite) */
     bool booleans_are_integers; /* true and false stand for 1 and 0 in integer columns (SQLite, MariaDB) */
     const char *create_index;   /* "CREATE INDEX" or "CREATE INDEX CONCURRENTLY" */

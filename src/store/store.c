@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
+
 /* Adding an engine is one line here. Several schemes may name one engine. */
 static const struct {
     const char *scheme; /* with its colon */
@@ -31,6 +33,91 @@ int store_open(const char *dsn, bool reading, struct store **ret, struct err *e)
                    "store: the scheme is not known; there are sqlite:PATH, postgresql://… and mariadb://…");
 }
 
+/* A connection that is being made in a thread of its own, since clients of databases wait for names, servers
+ * and certificates in ways that nothing ends. Who comes last frees it. */
+struct opening {
+    pthread_mutex_t lock;
+    char *dsn;
+    bool reading, done, left; /* left: nobody waits for it any more */
+    int r;
+    struct store *store;
+    struct err err;
+};
+
+static void opening_free(struct opening *o)
+{
+    store_close(o->store);
+    pthread_mutex_destroy(&o->lock);
+    free(o->dsn);
+    free(o);
+}
+
+static void *open_aside(void *opening)
+{
+    struct opening *o = opening;
+    struct store *store = NULL;
+    struct err e = ERR_INIT;
+    int r = store_open(o->dsn, o->reading, &store, &e);
+    pthread_mutex_lock(&o->lock);
+    o->r = r;
+    o->store = r == 0 ? store : NULL;
+    o->err = e;
+    o->done = true;
+    bool left = o->left;
+    pthread_mutex_unlock(&o->lock);
+    if (left)
+        opening_free(o);
+    return NULL;
+}
+
+static bool is_open(struct opening *o)
+{
+    pthread_mutex_lock(&o->lock);
+    bool done = o->done;
+    pthread_mutex_unlock(&o->lock);
+    return done;
+}
+
+/* Whether it was done after all. */
+static bool leave(struct opening *o)
+{
+    pthread_mutex_lock(&o->lock);
+    o->left = !o->done;
+    bool done = o->done;
+    pthread_mutex_unlock(&o->lock);
+    return done;
+}
+
+int store_open_patiently(const char *dsn, bool reading, const struct patience *p, struct store **ret,
+                         struct err *e)
+{
+    static const int64_t step_us[] = {US_PER_MS / 2, 5 * US_PER_MS};
+    pthread_t thread;
+    struct opening *o = mem_alloc(sizeof(*o));
+    pthread_mutex_init(&o->lock, NULL);
+    o->dsn = mem_strdup(dsn);
+    o->reading = reading;
+    bool aside = p->stop && thread_begin(&thread, open_aside, o) == 0;
+    if (aside)
+        pthread_detach(thread);
+    else
+        open_aside(o);
+    for (int waited = 0; !is_open(o) && !p->stop(p->context); waited++)
+        when_sleep_us(step_us[waited > 20]);
+    if (!leave(o)) /* the thread frees it */
+        return err_set(e, ERR_STOPPED, "stopped when asked to");
+    int r = o->r;
+    if (r == 0) {
+        *ret = o->store;
+        (*ret)->asks = *p;
+        o->store = NULL;
+    } else {
+        *e = o->err;
+    }
+    opening_free(o);
+    return r;
+}
+
 int store_another(const struct store *terms, struct store **ret, struct err *e)
 {
     struct store *other;
@@ -42,6 +129,7 @@ int store_another(const struct store *terms, struct store **ret, struct err *e)
     other->idle_most_us = terms->idle_most_us;
     other->marks = terms->marks;
     other->interrupted = terms->interrupted;
+    other->asks = terms->asks;
     *ret = other;
     return 0;
 }
@@ -84,7 +172,9 @@ void store_grants_hint(const struct store *s, struct text *out)
 
 bool store_interrupted(const struct store *s)
 {
-    return s->interrupted && atomic_load(s->interrupted);
+    if (s->interrupted && atomic_load(s->interrupted))
+        return true;
+    return !s->writes && s->asks.stop && s->asks.stop(s->asks.context);
 }
 
 static struct store_marks *marks_of(struct store *s)

@@ -328,7 +328,7 @@ struct store_ops {
                  struct rows *ret, struct err *e);
     /* Where a part of about so many due rows ends that begins beyond the cursor; *ret is {0}, and stays not
      * set where fewer are left: then the part has no end. Parts that begin where others ended are disjoint,
-     * and leave no row out. In a transaction that cannot write. */
+     * and leave no row out. In the open transaction, or else in one that cannot write. */
     int (*cut)(struct store *s, const struct plan *p, const struct cursor *after, int64_t rows,
                struct cursor *ret, struct err *e);
     /* As slice, of rows that scout found: those that are still due. picked == 0: none of them. */
@@ -396,10 +396,18 @@ struct store {
     bool marking;                         /* between store_mark_begin and what ends it */
     const atomic_bool *interrupted; /* NULL: never. While it is true, what runs or is asked ends soon with
                        * ERR_STOPPED; rollback and close go on. Any thread may set it. Borrowed */
+    struct patience
+        asks;         /* its stop: the same, but not while it writes: a batch that has begun is finished */
+    bool own_goes_on; /* nor what is written to lapse's own tables: how a run ended */
+    bool writes;      /* a transaction that writes is open, or begins and must not be given up */
 };
 
 /* By the DSN's scheme. ERR_USAGE: no such engine (the text lists those there are). */
 int store_open(const char *dsn, bool reading, struct store **ret, struct err *e);
+/* The same, and the store asks p from then on; ERR_STOPPED soon after p says so, however long a server takes
+ * to answer. */
+int store_open_patiently(const char *dsn, bool reading, const struct patience *p, struct store **ret,
+                         struct err *e);
 /* Another connection that writes, to the same database, on the terms of this one: dsn, own_schema, own_owner,
  * own, idle_most_us, marks, interrupted. */
 int store_another(const struct store *terms, struct store **ret, struct err *e);

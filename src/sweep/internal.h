@@ -80,6 +80,11 @@ struct run {
     bool walked;        /* … the cursor has passed all others of its part … */
     bool heavy_now;     /* … and of all parts */
     int64_t missed;     /* finds that could not be locked or had changed */
+    int64_t last_look;  /* rows that went in the last look */
+    int64_t taken_now;  /* rows that went since this way began … */
+    int64_t look_at;    /* … of which so many, it is looked how many are ahead: … */
+    int64_t ahead;      /* … fewer than this; 0: it is not known … */
+    int64_t ahead_at;   /* … when so many had gone */
     int64_t most;       /* rows of the next slice */
     int64_t batch;      /* rows a slice may have */
     int tries;          /* failed tries of the current transaction */
@@ -108,6 +113,10 @@ void run_say_begins(struct run *r);
 void run_forget_finds(struct run *r);
 void run_turned(struct run *r); /* a batch went by, or time */
 void run_report_progress(struct run *r, const struct slice *committed);
+
+/* rounds.c: whether rows come as fast as they go. */
+void run_begin_rounds(struct run *r);
+void run_heed_rounds(struct run *r); /* after each slice; it may end the run */
 
 /* partitions.c: drops those that are wholly due, before the connections share the rest. */
 void run_partitions(struct run *r);

@@ -403,7 +403,10 @@ void run_recover(struct run *r, const struct slice *s, struct err *e)
         run_end(r, OUTCOME_PAUSED, e);
         break;
     case ERR_STOPPED: /* interrupted */
-        run_end(r, OUTCOME_STOPPED, e);
+        if (run_asked_to_stop(r))
+            run_stop(r);
+        else
+            run_end(r, OUTCOME_STOPPED, e);
         break;
     case ERR_FUSE:
         run_trip(r, s, e);

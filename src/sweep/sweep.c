@@ -97,6 +97,7 @@ void run_report_progress(struct run *r, const struct slice *committed)
     int64_t now = when_monotonic_us();
     r->out->duration_us = now - r->started;
     r->out->batch_us = now - r->batch_started;
+    r->out->deleting_us += r->out->batch_us;
     r->out->batch_gone = committed->gone;
     if (r->options->progress)
         r->options->progress(r->options->context, r->plan, r->out);
@@ -206,6 +207,7 @@ static int batch_once(struct run *r, struct slice *s, bool *ret_more, struct err
         return run_keep_lease(r, e);
     }
     run_settle(r, s, NULL);
+    r->taken_now += r->source == FROM_CURSOR ? s->picked : 0;
     if (!s->stays)
         run_move_on(r, s);
     *ret_more =
@@ -252,9 +254,11 @@ static bool may_go_on(struct run *r)
 
 static void walk(struct run *r)
 {
+    run_begin_rounds(r);
     while (run_choose_source(r) && may_go_on(r)) {
         r->walked |= !next_batch(r);
         run_settle(r, NULL, NULL);
+        run_heed_rounds(r);
     }
     run_settle(r, NULL, NULL);
 }
@@ -298,9 +302,11 @@ static int slices_of_all(struct run *r, struct slice *all, struct err *e)
             }
             if (run_within_limits(r, *open, e) < 0)
                 return -1;
+            r->taken_now += s.picked;
             run_move_on(r, &s);
             grow_back(r);
             run_turned(r);
+            run_heed_rounds(r);
             continue;
         }
         if (e->kind != ERR_REFUSED && e->kind != ERR_TIMEOUT && e->kind != ERR_BUDGET)
@@ -330,6 +336,7 @@ static void all_in_one(struct run *r)
         cursor_release(&r->cursor);
         run_forget_finds(r);
         r->most = r->batch;
+        run_begin_rounds(r);
         run_say_begins(r);
         if (begin(r, &e) == 0 && slices_of_all(r, &all, &e) == 0 && run_pass_fence(r, &e) == 0 &&
             ops->commit(r->store, &e) == 0) {
@@ -404,12 +411,18 @@ static bool look_again(struct run *r)
     for (int i = 0; i < most && !r->finished && !r->team->used_up; i++) {
         bool sure = !r->team->left_pieces; /* what went wrong there may be wrong with the question, too */
         r->team->left_pieces = 0;
-        if (rows_left(r) == 0 && sure)
+        int64_t left = rows_left(r), before = r->out->gone[r->plan->root.slot];
+        if (run_asked_to_stop(r)) {
+            run_stop(r);
+            return false;
+        }
+        if (left == 0 && sure)
             return true;
         if (r->lost)
             run_wait_for(r, i + 3);
         run_drop_skipped(r->out, 0); /* they are tried again, too: what goes now was not skipped */
         pass(r);
+        r->last_look = r->out->gone[r->plan->root.slot] - before;
     }
     return false;
 }
@@ -590,24 +603,33 @@ void sweep_run(struct store *s, const struct plan *p, const struct sweep_options
     bool looks_anyway = p->examines && !p->beyond; /* a probe would examine as much; of ranks it is cheap */
     bool begun = !run_asked_to_stop(&r) && may_begin(&r);
     if (begun && (looks_anyway || anything_due(&r))) {
+        int64_t dropping = when_monotonic_us();
         run_partitions(&r);
+        ret->deleting_us += ret->n_partitions ? when_monotonic_us() - dropping : 0;
         pass(&r);
         bool over = look_again(&r);
         forget_what_went(&r);
         say_used_up(&r);
         if (!r.finished && !team.used_up)
             ret->left = over ? 0 : rows_left(&r);
+        int64_t again = r.last_look < LEFT_MOST ? r.last_look : LEFT_MOST;
+        ret->came_again = again > 0 && ret->left >= again;
     } else if (!r.finished && run_asked_to_stop(&r)) {
         run_stop(&r);
     }
     look_at_source(&r);
     run_end_pace(&r);
+    struct patience asks = s->asks;
+    s->asks = (struct patience){0}; /* how it ended is written down */
     if (begun)
         settle_fuse(&r);
     settle_doubts(&r);
     run_release_doubts(&r);
+    s->asks = asks;
     cursor_release(&r.cursor);
     run_forget_finds(&r);
     run_forget_put_off(&r);
     ret->duration_us = when_monotonic_us() - started;
+    if (ret->deleting_us > ret->duration_us) /* of several connections together */
+        ret->deleting_us = ret->duration_us;
 }

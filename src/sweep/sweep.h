@@ -53,7 +53,9 @@ struct outcome {
     size_t n_partitions;
     int64_t alone; /* connections of its workers that could not be had: the others did their part … */
     char alone_why[PRESSURE_TEXT]; /* … and why, of the first */
+    bool came_again; /* as many are left as the last look deleted: they may be inserted while it runs */
     int64_t duration_us;
+    int64_t deleting_us;       /* … without looking, counting and waiting */
     int64_t batch_us;          /* of the last batch */
     const int64_t *batch_gone; /* … its rows per plan->slots; during progress() only */
     struct outcome_pace {

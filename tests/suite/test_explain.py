@@ -791,3 +791,15 @@ class Newest(Explain):
         ranks = self.ranks(c, "keep_newest")
         self.sweep(c)
         self.left("t", *[k for k, v in ranks.items() if not v[2]])
+
+
+class UnsignedKeys(Case, MariadbTest):
+    def test_beyond_what_is_signed(self):
+        self.given("create table big (id bigint unsigned primary key, at_ms bigint)")
+        for n in (18446744073709551614, 18446744073709551615, 9223372036854775808):
+            self.insert("big", (n, MS - n % 7))
+        for n in (18446744073709551615, 9223372036854775808):
+            r = self.lapse("policies: {p: {table: big, expires: at_ms}}", "explain", "p", n, "--json", "--now", NOW, code=0)
+            self.assertEqual((r.json["key"]["id"], r.json["due"]), (str(n), True), r)
+        r = self.lapse("policies: {p: {table: big, expires: at_ms}}", "explain", "p", "18446744073709551616", code=2)
+        self.assertIn("no whole number", r.err)

@@ -535,3 +535,30 @@ class After(Case):
         self.swept("policies: {p: {table: p, expires: at_ms, with: [owned(p_id)], after: [busy(p_id)]}}",
                    gone={"p": 1, "owned": 1})
         self.left("owned", 1)
+
+
+class CirclesThatAreRestricted(Case, SqliteTest):
+    """SQLite has ON DELETE RESTRICT act row by row, also on rows that go in the same statement."""
+    TREE = "policies: {node: {table: node, expires: at_ms, with: [node(parent_id)]}}"
+
+    def circle(self, null):
+        self.given(f"create table node (id integer primary key, parent_id integer {null} references node(id) on delete restrict, "
+                   "at_ms bigint)")
+        c = self.db.connect()
+        c.execute("pragma foreign_keys = off")
+        c.executemany("insert into node values (?, ?, ?)", [(1, 3, 0), (2, 1, MS + 1), (3, 2, MS + 1), (9, 9, MS + 1)])
+        c.close()
+
+    def test_are_broken_where_a_reference_can_be_null(self):
+        self.circle("")
+        self.swept(self.TREE, gone={"node": 3})
+        self.left("node", 9)
+        self.no_finding(self.check(self.TREE), "circle")
+
+    def test_are_said_where_none_can(self):
+        self.circle("not null")
+        self.finding(self.check(self.TREE), "warning", "in a circle", "on delete restrict")
+        self.assertTrue(self.plan(self.TREE).policy("node")["circles_stay"])
+        self.assertIn("in a circle are counted", self.lapse(self.TREE, "plan", "--now", NOW, code=0).out)
+        self.sweep(self.TREE, code=1)
+        self.left("node", 1, 2, 3, 9)

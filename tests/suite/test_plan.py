@@ -46,6 +46,10 @@ policies:
         self.assertEqual(self.total(contract), {"rows": None, "at_least": 30, "at_most": 42})
         self.assertIn("at most 42 rows would go at", self.lapse(contract, "plan", "--now", NOW, code=0).out)
 
+    def test_a_terminal_shows_which_one_is_being_counted(self):
+        r = self.lapse("policies: {old: {table: events, expires: at_ms}}", "plan", "--now", NOW, tty=True)
+        self.assertLess(r.screen.index(b"counting"), r.screen.index(b"10 rows would go"), r.screen)
+
 
 @every_engine
 class NotCounted(Case):
@@ -84,6 +88,20 @@ policies:
         self.assertRegex(r.out, r"slow +\S*events +- +not counted \(at least \d+\)")
         self.assertIn(named, r.out)
         self.assertRegex(r.out, r"at least \d+ rows would go at .*; 1 policy not counted")
+
+
+@every_engine
+class Waiting(Case):
+    def test_more_become_free_where_rows_wait_for_others_that_go(self):
+        self.given("create table runs (id integer primary key, after_id bigint, at_ms bigint not null)")
+        self.insert("runs", (1, None, MS - 3), (2, 1, MS - 2), (3, 2, MS - 1))
+        contract = "policies: {runs: {table: runs, expires: at_ms, after: [runs(after_id)]}}"
+        p = self.plan(contract).policy("runs")
+        self.assertEqual((p["rows"], p["kept"]["waiting"], p["more_become_free"]), (1, 2, True))
+        self.assertIn("2 waiting, some of them for rows that go: more become free then",
+                      self.lapse(contract, "plan", "--now", NOW, code=0).out)
+        contract = "policies: {runs: {table: runs, expires: at_ms}}"
+        self.assertFalse(self.plan(contract).policy("runs")["more_become_free"])
 
 
 class Cost:

@@ -425,6 +425,7 @@ static void may_sleep(struct mariadb *m)
 static void mariadb_rollback(struct sql_store *s)
 {
     struct mariadb *m = of_sql(s);
+    s->store.writes = false;
     if (!m->conn || !m->open)
         return;
     m->open = false;
@@ -588,7 +589,7 @@ static int mariadb_begin_write(struct sql_store *s, int64_t lock_timeout_us, int
         return -1;
     bool alone = s->ranks && !m->dialect.ranks_by_row;
     if ((alone ? need_writable_alone(m, s->ranks, e) : need_writable(m, e)) == 0) {
-        m->wrote = true;
+        m->wrote = s->store.writes = true;
         return 0;
     }
     mariadb_rollback(s);
@@ -639,7 +640,7 @@ static int mariadb_commit(struct sql_store *s, struct err *e)
     int failed = ask(m, "COMMIT", strlen("COMMIT"));
     m->ending = false;
     if (!failed) {
-        m->open = false;
+        m->open = s->store.writes = false;
         unlock_ranks(m);
         may_sleep(m);
         return 0;

@@ -587,7 +587,7 @@ static int postgres_load_set(struct sql_store *s, int set, struct err *e)
 static void postgres_rollback(struct sql_store *s)
 {
     struct postgres *p = of_sql(s);
-    p->marked = false;
+    p->marked = s->store.writes = false;
     store_unmark(&s->store);
     if (PQstatus(p->conn) == CONNECTION_OK && PQtransactionStatus(p->conn) != PQTRANS_IDLE)
         PQclear(last_answer(p, PQsendQuery(p->conn, "ROLLBACK")));
@@ -766,7 +766,7 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
     struct postgres *p = of_sql(s);
     if (p->reading)
         return err_set(e, ERR_USAGE, "postgresql: this connection was opened for reading only");
-    if (choose_sync(p, e) < 0)
+    if (choose_sync(p, e) < 0 || may_ask(p, e) < 0)
         return -1;
     AUTO(text_release) struct text sql = {0};
     p->writes = true;
@@ -779,10 +779,12 @@ static int postgres_begin_write(struct sql_store *s, int64_t lock_timeout_us, in
               p->lax ? "; SET LOCAL synchronous_commit = off" : "");
     add_last(&sql, s);
     struct err why = ERR_INIT;
+    s->store.writes = true;
     store_mark_begin(&s->store);
     if (begin_named(p, text_str(&sql), statement_timeout_us, s->ranks, &why) == 0)
         return 0;
     store_unmark(&s->store);
+    s->store.writes = false;
     if (strcmp(why.code, NOT_IN_RECOVERY) == 0) /* a pooler has another server behind it by now */
         return err_set(e, ERR_LOST, STANDBY);
     if (e)
@@ -844,6 +846,7 @@ static int postgres_commit(struct sql_store *s, struct err *e)
     AUTO(result_clear_p) PGresult *r = first_answer(p, PQsendQuery(p->conn, "COMMIT"));
     if (succeeded(r)) {
         if (strcmp(PQcmdStatus(r), "COMMIT") == 0) {
+            s->store.writes = false;
             store_mark(&s->store);
             note_commit(p);
             return 0;

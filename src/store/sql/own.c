@@ -291,6 +291,7 @@ static int change_one(struct sql_store *s, struct own_change *c, struct err *e)
 
 static int change_once(struct sql_store *s, struct own_change *changes, size_t n, struct err *e)
 {
+    s->store.writes = s->store.own_goes_on;
     int r = s->engine->begin_write(s, OWN_LOCK_US, OWN_STATEMENT_US, e);
     for (size_t i = 0; r == 0 && i < n; i++)
         r = change_one(s, &changes[i], e);

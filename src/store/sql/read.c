@@ -65,10 +65,11 @@ int sqlstore_cut(struct store *store, const struct plan *p, const struct cursor 
     if (p->walk == WALK_PLACE)
         return sqlstore_cut_by_place(s, p, after, rows, ret, e);
     sql_cut(&st, s->engine->dialect, p, after, rows);
-    int r = sqlstore_reading(s, p, e);
+    int r = s->writing ? 0 : sqlstore_reading(s, p, e);
     if (r == 0)
         r = s->engine->query(s, &st, &found, e);
-    s->engine->rollback(s);
+    if (!s->writing)
+        s->engine->rollback(s);
     if (r == 0 && found.n_rows)
         cursor_set(ret, rows_at(&found, 0), p->n_order);
     return r;
@@ -91,10 +92,11 @@ int sqlstore_remaining(struct store *store, const struct plan *p, int64_t most, 
     struct sql_store *s = sqlstore_of(store);
     AUTO(stmt_release) struct stmt st = {0};
     sql_remaining(&st, s->engine->dialect, p, most);
-    int r = sqlstore_reading(s, p, e);
+    int r = s->writing ? 0 : sqlstore_reading(s, p, e);
     if (r == 0)
         r = sqlstore_query_number(s, &st, ret, e);
-    s->engine->rollback(s);
+    if (!s->writing)
+        s->engine->rollback(s);
     return r;
 }
 

@@ -458,7 +458,8 @@ static int delete_leaves(struct sql_store *s, const struct node *n, int64_t *ret
 /* The subtree from its leaves up, where a foreign key would otherwise act on rows of the same statement:
  * refuse them, or delete them uncounted. Ends with the first pass that finds no leaf: what is left then are
  * cycles, which go at once. */
-static int delete_tree(struct sql_store *s, const struct node *n, int64_t *gone, struct err *e)
+static int delete_tree(struct sql_store *s, const struct plan *p, const struct node *n, int64_t *gone,
+                       struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     int64_t leaves, cycles, counted;
@@ -470,7 +471,8 @@ static int delete_tree(struct sql_store *s, const struct node *n, int64_t *gone,
     if (count_set(s, n, &cycles, e) < 0)
         return -1;
     *gone += cycles;
-    if (cycles && s->engine->dialect->cycles_hold && sql_break_cycles(&st, s->engine->dialect, n) &&
+    bool hold = s->engine->dialect->cycles_hold || plan_restricts_circles(p, n);
+    if (cycles && hold && sql_break_cycles(&st, s->engine->dialect, n) &&
         s->engine->execute(s, &st, &counted, e) < 0)
         return -1;
     sql_delete_set(&st, s->engine->dialect, n);
@@ -531,7 +533,7 @@ static int delete_set(struct sql_store *s, const struct plan *p, const struct no
 {
     bool tree = n->n_grow && p->facts->fkeys_act_at_once;
     int64_t gone = 0;
-    if ((tree ? delete_tree(s, n, &gone, e) : delete_rows(s, n, &gone, e)) < 0)
+    if ((tree ? delete_tree(s, p, n, &gone, e) : delete_rows(s, n, &gone, e)) < 0)
         return -1;
     return sqlstore_count_gone(s, n, tree, gone, ret, e);
 }

@@ -557,7 +557,7 @@ int sqlite_inspect(struct store *s, const struct table_names *names, struct fact
     f->ignores_case = true;
     f->booleans_are_integers = true;
     f->fkeys_act_at_once = true;
-    f->one_writer = true;
+    f->one_writer = f->restricts_at_once = true;
     f->create_index = "CREATE INDEX";
     f->names_indexes = true;
     f->drops_not = "SQLite has no partitions";

@@ -957,7 +957,10 @@ static int begin_write(struct sql_store *s, int64_t lock_timeout_us, int64_t sta
         q->lock_timeout_us = lock_timeout_us;
     if (still_open(q, e) || choose_sync(q, e) || foreign_keys_again(q, e))
         return -1;
-    return begin(q, "BEGIN IMMEDIATE", statement_timeout_us, e);
+    if (begin(q, "BEGIN IMMEDIATE", statement_timeout_us, e))
+        return -1;
+    s->store.writes = true;
+    return 0;
 }
 
 /* COMMIT would find out, but only after the fence. */
@@ -995,7 +998,7 @@ static int commit(struct sql_store *s, struct err *e)
     struct sqlite_store *q = of_sql(s);
     if (still_open(q, e) || run_text(q, "COMMIT", e))
         return -1;
-    q->in_transaction = q->marked = false;
+    q->in_transaction = q->marked = s->store.writes = false;
     q->synced_us = q->lax ? q->synced_us : when_monotonic_us();
     return 0;
 }
@@ -1005,7 +1008,7 @@ static void rollback(struct sql_store *s)
     struct sqlite_store *q = of_sql(s);
     if (q->db && !sqlite3_get_autocommit(q->db))
         run_text(q, "ROLLBACK", NULL);
-    q->in_transaction = q->marked = false;
+    q->in_transaction = q->marked = s->store.writes = false;
 }
 
 /* --- the connection ----------------------------------------------------------------------------- */

@@ -284,7 +284,7 @@ static void a_plan_may_look_ahead_and_a_sweep_may_not(void **state)
 /* --- sweep ------------------------------------------------------------------------------------------- */
 
 struct watch {
-    int calls, finished, stop_after; /* stop_after so many calls; 0: never */
+    int calls, counted, finished, stop_after; /* stop_after so many calls; 0: never */
     struct lapse_progress last;
     char outcomes[100];
 };
@@ -294,6 +294,7 @@ static void progress(void *context, const struct lapse_progress *g)
     struct watch *w = context;
     w->calls++;
     w->last = *g;
+    w->counted += g->counting;
     assert_true(g->number >= 1 && g->number <= g->of);
     if (!g->finished) {
         assert_null(g->outcome);
@@ -331,7 +332,8 @@ static void sweep_deletes_what_is_due(void **state)
     assert_int_equal(number(p, "SELECT min(id) FROM jobs"), 51);
     assert_int_equal(number(p, "SELECT count(*) FROM step"), 100);
     assert_int_equal(number(p, "SELECT count(*) FROM other"), 1);
-    assert_int_equal(w.calls, 5); /* 30, 50, finished; 2, finished */
+    assert_int_equal(w.calls, 7); /* counting, 30, 50, finished; counting, 2, finished */
+    assert_int_equal(w.counted, 2);
     assert_string_equal(w.outcomes, "jobs:done other:done ");
     assert_int_equal(w.last.number, 2);
     assert_int_equal(w.last.of, 2);

@@ -115,6 +115,7 @@ static struct report *swept(void)
     r->duration_us = 2 * US_PER_S;
     struct report_policy *p = add(r, &metadata, some);
     p->duration_us = 1900 * US_PER_MS;
+    p->deleting_us = 2 * US_PER_S;
     p->batches = 1235;
     return r;
 }
@@ -249,17 +250,18 @@ static void plan_json(void **state)
 {
     (void)state;
     struct report *r = planned(by_state, 2);
-    json_shows(r, "{'command':'plan','now':'2024-06-15T12:00:00Z','exit':0,'policies':[{"
-                  "'policy':'metadata','label':'meta','table':'trax.metadata','outcome':'planned',"
-                  "'rows':1234567,'tables':[{'table':'trax.log','rows':45000},"
-                  "{'table':'trax.metadata','rows':1234567}],"
-                  "'detached':[{'table':'trax.dead_letter','rows':12}],"
-                  "'cutoff':null,'cutoffs':[{'value':'failed','at':'2024-06-14T12:00:00Z'},"
-                  "{'value':null,'at':null}],"
-                  "'oldest':'2024-05-01T12:00:00Z','newest':'2024-06-15T11:29:59Z',"
-                  "'kept':{'null_time':3,'unreadable_time':0,'held':2,'waiting':7000}}],"
-                  "'total':{'rows':1279567,'at_least':1279567,'at_most':1279567},"
-                  "'remarks':[]}");
+    json_shows(
+        r, "{'command':'plan','now':'2024-06-15T12:00:00Z','exit':0,'policies':[{"
+           "'policy':'metadata','label':'meta','table':'trax.metadata','outcome':'planned',"
+           "'rows':1234567,'tables':[{'table':'trax.log','rows':45000},"
+           "{'table':'trax.metadata','rows':1234567}],"
+           "'detached':[{'table':'trax.dead_letter','rows':12}],"
+           "'cutoff':null,'cutoffs':[{'value':'failed','at':'2024-06-14T12:00:00Z'},"
+           "{'value':null,'at':null}],"
+           "'oldest':'2024-05-01T12:00:00Z','newest':'2024-06-15T11:29:59Z',"
+           "'kept':{'null_time':3,'unreadable_time':0,'held':2,'waiting':7000},'more_become_free':false}],"
+           "'total':{'rows':1279567,'at_least':1279567,'at_most':1279567},"
+           "'remarks':[]}");
     r->policies[0].cutoffs = one;
     r->policies[0].n_cutoffs = 1;
     json_t *j = json_of(r), *p = json_array_get(json_object_get(j, "policies"), 0);
@@ -345,15 +347,17 @@ static void sweep_json(void **state)
     p->pace.rows = 70;
     p->pace.waited_us[PACE_LAG] = 1500 * US_PER_MS;
     p->unknown = INT64_MAX;
-    json_shows(r, "{'command':'sweep','now':'2024-06-15T12:00:00.123456Z','exit':1,'policies':[{"
-                  "'policy':'metadata','label':'meta','table':'trax.metadata','outcome':'failed',"
-                  "'error':'why','rows':1234567,"
-                  "'tables':[{'table':'trax.log','rows':45000},{'table':'trax.metadata','rows':1234567}],"
-                  "'detached':[],'skipped':[{'key':'id=42','reason':'refused',"
-                  "'error':'SQLITE_CONSTRAINT_TRIGGER: on hold'}],'left':5,"
-                  "'unknown':9223372036854775807,'batches':1235,'retries':2,'duration_ms':1900.0,"
-                  "'pace':{'reason':'lag','rows':70,'waited_ms':{'lag':1500.0}}}],"
-                  "'remarks':[]}");
+    json_shows(
+        r,
+        "{'command':'sweep','now':'2024-06-15T12:00:00.123456Z','exit':1,'policies':[{"
+        "'policy':'metadata','label':'meta','table':'trax.metadata','outcome':'failed',"
+        "'error':'why','rows':1234567,"
+        "'tables':[{'table':'trax.log','rows':45000},{'table':'trax.metadata','rows':1234567}],"
+        "'detached':[],'skipped':[{'key':'id=42','reason':'refused',"
+        "'error':'SQLITE_CONSTRAINT_TRIGGER: on hold'}],'left':5,'came_again':false,"
+        "'unknown':9223372036854775807,'batches':1235,'retries':2,'duration_ms':1900.0,'deleting_ms':2000.0,"
+        "'pace':{'reason':'lag','rows':70,'waited_ms':{'lag':1500.0}}}],"
+        "'remarks':[]}");
     report_free(r);
 }
 

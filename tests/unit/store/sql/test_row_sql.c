@@ -60,7 +60,7 @@ static void check_wait(struct world *w, const char *keys, struct wait (*which)(c
     AUTO(text_release) struct text out = {0};
     sql_waits_for(&s, &dialect_sqlite, p, &key, &wait, 5);
     show(&s, '?', &out);
-    assert_non_null(strstr(text_str(&out), "FROM main.\"jobs\" AS this WHERE this.\"id\" = ?1{42})"));
+    assert_non_null(strstr(text_str(&out), "FROM main.\"jobs\" AS this WHERE this.\"id\" = ?1{42}"));
     const char *rest = strstr(text_str(&out), "\nSELECT ");
     assert_non_null(rest);
     assert_string_equal(rest, expected);
