@@ -301,6 +301,13 @@ class Trees(Case):
         self.swept(self.TREE.replace("expires", "rows: {state: done}, expires"), gone={"node": 2})
         self.left("node", 1, 2, 3)
 
+    def test_a_row_that_is_never_due_by_its_own_value_goes_with_its_root(self):
+        self.given("alter table node add column state varchar(20)")
+        self.insert("node", (1, None, 0, "done"), (2, 1, 0, "kept"), (3, 2, 0, "other"), (5, None, 0, "kept"))
+        self.swept("""policies: {node: {table: node, age: at_ms, with: [node(parent_id), att(node_id)],
+                                       keep: {by: state, values: {done: 1h, kept: never}}}}""", gone={"node": 3})
+        self.left("node", 5)
+
     def test_own_rows_that_a_dependent_owns_hold_back_too(self):
         self.given("create table job (id integer primary key, at_ms bigint, run_id integer);"
                    "create table run (id integer primary key, job_id integer)")
