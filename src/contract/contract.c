@@ -1034,6 +1034,10 @@ int contract_load(const char *path, struct contract **ret, struct mistakes *mist
 {
     *mistakes = (struct mistakes){0};
     AUTO(text_release) struct text yaml = {0};
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return err_set(e, ERR_CONTRACT,
+                       "cannot read %s: %s ('lapse init DSN' drafts a contract; -f FILE names another)", path,
+                       strerror(ENOENT));
     if (read_file(path, YAML_MOST_BYTES, &yaml, e) != 0)
         return -1;
     return contract_parse(path, text_str(&yaml), yaml.len, ret, mistakes, e);

@@ -92,7 +92,7 @@ def steady(text, dates=False):
     text = re.sub(r"\b\d+ ticks? failed", "TICKS failed", text)
     text = re.sub(r"^ +waited: TIME for latency\n", "", text, flags=re.M)                # a machine that is busy otherwise …
     text = re.sub(r"\"batches\": \d+", "BATCHES", text)                                 # … has smaller batches
-    text = re.sub(r"failed: (FATAL: +the database system is shutting down|No such file or directory\s+Is the server running locally "
+    text = re.sub(r"failed: (FATAL: +the database system is shutting down|No such file or directory; Is the server running locally "
                   r"and accepting connections on that socket\?)", "failed: AWAY", text)      # while it stops, and after
     text = re.sub(r"(_sum\S* |_timestamp_seconds\S* )[\d.]+", r"\1NUMBER", text)
     return re.sub(r"[ \t]+", " ", text)

@@ -37,7 +37,7 @@ class Files(Input, SqliteTest):
     """The contract itself. The engine does not matter here."""
 
     def test_a_missing_file(self):
-        self.refuses(new_path("nowhere", ".yaml"), 2, "nowhere", "no such file")
+        self.refuses(new_path("nowhere", ".yaml"), 2, "nowhere", "no such file", "lapse init dsn", "-f file")
 
     def test_no_default_file(self):
         r = lapse(None, None, "plan")
@@ -197,6 +197,11 @@ class Stores(Input, SqliteTest):
         for dsn in ("oracle://x/y", "mysqlite:/x", "x", "", "mongodb://localhost/x"):
             with self.subTest(dsn):
                 self.refuses(self.CONTRACT, 2, "sqlite", db=dsn, commands=("sweep",))
+
+    def test_two_hosts_that_are_not_there(self):
+        """The words of libpq are several lines, which are told apart."""
+        self.refuses(self.CONTRACT, 5, "port 1 failed", "; is the server running", r"\?; connection to server at",
+                     db="postgresql://127.0.0.1:1,127.0.0.1:2/app", commands=("sweep",))
 
     def test_a_missing_database(self):
         path = new_path("missing", ".sqlite")

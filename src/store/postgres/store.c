@@ -136,20 +136,33 @@ static PGresult *first_answer(struct postgres *p, int sent)
 
 /* --- errors -------------------------------------------------------------------------------------- */
 
-/* The words of the server or of libpq as one line: line breaks and tabs become single blanks. */
-static void add_one_line(struct text *t, const char *words)
+/* Line breaks and tabs become single blanks; with `breaks`, a line's end becomes that. */
+static void add_joined(struct text *t, const char *words, const char *breaks)
 {
-    bool gap = false;
+    bool gap = false, broken = false;
     for (; *words; words++) {
         if (strchr(" \t\r\n", *words)) {
             gap = t->len > 0;
+            broken |= *words == '\n';
             continue;
         }
         if (gap)
-            text_add(t, " ");
+            text_add(t, broken ? breaks : " ");
         text_add_n(t, words, 1);
-        gap = false;
+        gap = broken = false;
     }
+}
+
+/* The words of the server as one line. */
+static void add_one_line(struct text *t, const char *words)
+{
+    add_joined(t, words, " ");
+}
+
+/* The words of libpq, which has a line per host and another for what may be wrong there. */
+static void add_lines(struct text *t, const char *words)
+{
+    add_joined(t, words, "; ");
 }
 
 #define CANCELLED       "57014"
@@ -210,7 +223,7 @@ static int fail_lost(struct postgres *p, struct err *e)
     AUTO(text_release) struct text words = {0};
     if (p->gave_up)
         return err_set(e, ERR_LOST, "postgresql: no answer came in time, and the connection was given up");
-    add_one_line(&words, p->conn ? PQerrorMessage(p->conn) : "");
+    add_lines(&words, p->conn ? PQerrorMessage(p->conn) : "");
     return err_set(e, ERR_LOST, "postgresql: %s", words.len ? text_str(&words) : "the connection is lost");
 }
 
@@ -1020,7 +1033,7 @@ static int check_connection(PGconn *conn, struct err *e)
 {
     if (PQstatus(conn) != CONNECTION_OK) {
         AUTO(text_release) struct text words = {0};
-        add_one_line(&words, conn ? PQerrorMessage(conn) : "out of memory");
+        add_lines(&words, conn ? PQerrorMessage(conn) : "out of memory");
         return err_set(e, ERR_UNREACHABLE, "postgresql: %s", text_str(&words));
     }
     int version = PQserverVersion(conn);
