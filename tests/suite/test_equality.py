@@ -316,7 +316,7 @@ class Index(Folding):
                 self.given(f"drop table if exists t; create table t (id integer primary key, s {column} not null, at_ms bigint not null)")
                 word = self.per_engine(sqlite="'open' || n", postgres="'open' || n", mariadb="concat('open', n)")
                 self.given(f"insert into t select n, {word}, n from ({many}) as g; create index t_s on t (s, at_ms)")
-                self.insert("t", (50001, "closed", 0), (50002, "CLOSED", 0), (50003, "closed ", 0))
+                self.insert("t", (20001, "closed", 0), (20002, "CLOSED", 0), (20003, "closed ", 0))
                 self.given("analyze table t" if self.on_mariadb else "analyze t")
                 for rows in ("closed", "[closed, shut]"):
                     contract = f"policies: {{t: {{table: t, rows: {{s: {rows}}}, expires: at_ms}}}}"
