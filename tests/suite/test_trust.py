@@ -241,7 +241,7 @@ class On(Trust, PostgresTest):
                         fix="ALTER TABLE hers.t DROP CONSTRAINT x")
 
     def test_an_index_by_an_expression(self):
-        self.is_refused("create index x on lapse_run (lower(owner))", fix="DROP INDEX x")
+        self.is_refused("create index x on lapse_run (lower(owner))", fix="DROP INDEX public.x")
 
     def test_a_child(self):
         self.is_refused("create table hers.c () inherits (lapse_run)",
