@@ -199,7 +199,7 @@ class CutOff(NodesTest):
         try:
             with Proxy(self.db) as proxy:
                 proxy._before = come
-                r = lapse(proxy.dsn, CONTRACT, "sweep", "--json")
+                r = lapse(proxy.dsn, CONTRACT.replace("with:", "timeouts: { away: 2s }, with:"), "sweep", "--json")
         finally:
             self.cluster.nodes[0].join_again()
         self.assertTrue(came, r)
