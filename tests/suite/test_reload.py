@@ -75,7 +75,7 @@ class Reload(DaemonCase):
                 policies: { job: { table: job, rows: { id: 77 }, expires: at_ms, batch: 1 } }
             """)
             d.signal(SIGHUP)
-            d.wait_for("lapse.contract_reloaded", changes=["policy job changed"])
+            d.wait_for("lapse.contract_reloaded", changes=["policy job: rows unset -> { id: 77 }"])
             if not self.ids("job"):
                 raise TooSoon("the reload waited for the tick")
             d.wait_for("main.lifecycle_pruned", job=4)
@@ -127,7 +127,8 @@ class Reload(DaemonCase):
             def changed(how, batch):
                 mark = d.mark()
                 how(text.replace("expires: at_ms", f"expires: at_ms, batch: {batch}"))
-                d.wait_for("lapse.contract_reloaded", after=mark, changes=["policy job changed"])
+                d.wait_for("lapse.contract_reloaded", after=mark,
+                           changes=lambda c: len(c) == 1 and c[0].startswith("policy job: batch ") and c[0].endswith(f" -> {batch}"))
 
             def renamed(words):
                 beside = d.contract.with_suffix(".tmp")
@@ -165,7 +166,7 @@ class Reload(DaemonCase):
             d.wait_for("main.lifecycle_pruned")
             (base / "..tmp").symlink_to("v2")
             (base / "..tmp").rename(base / "..data")
-            d.wait_for("lapse.contract_reloaded", changes=["policy job changed"])
+            d.wait_for("lapse.contract_reloaded", changes=["policy job: batch unset -> 9"])
 
 
 @every_engine
