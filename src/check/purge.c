@@ -96,7 +96,7 @@ static void check_two(const struct looking *l, size_t one, size_t other)
     const struct erasing *keeps = x->keep ? x : y, *erases = x->keep ? y : x;
     if (x->column == y->column)
         findings_add(l->findings, FINDING_ERROR, l->name, y->at, "write it once",
-                     "%s stands twice in erases: what one of them keeps, the other would erase",
+                     "%s is twice in erases: what one of them keeps, the other would erase",
                      entry_words(l, y));
     else if (!cond_same(said[one].keep, said[other].keep))
         findings_add(l->findings, FINDING_ERROR, l->name, erases->at, "give both the same keep",

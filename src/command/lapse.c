@@ -553,7 +553,7 @@ void work_sweep(struct work *w, struct report_policy *rp, const struct plan *pla
     if (out.pace.deaf[0])
         work_remark(
             w, arena_printf(w->report->arena,
-                            "policy '%s': how others fare could not be asked, so it did not heed them: %s",
+                            "policy '%s': it could not be asked what others do, so they were ignored: %s",
                             rp->policy->name, out.pace.deaf));
     if (out.alone)
         work_remark(

@@ -44,7 +44,7 @@ static void check_lag(struct work *w, const struct policy *p, const struct press
 static void note_unseen(struct work *w, const struct pressure *said)
 {
     struct findings *f = &w->report->findings;
-    const char *what = arena_printf(w->report->arena, "%s; sweeps do not heed it then", said->unknown);
+    const char *what = arena_printf(w->report->arena, "%s; sweeps ignore it then", said->unknown);
     if (said->lag_bytes >= 0 || !said->replicas)
         return;
     for (size_t i = 0; i < f->n; i++)

@@ -813,7 +813,7 @@ static const struct key_doc keys[] = {
      "The largest part of the time that is spent in transactions; after each there is a pause. Unless it is given, it "
      "is 1 while nobody else writes, then 0.08, or 0.3 where commits need not wait for the disk one by one (PostgreSQL), and "
      "0.025 to 0.2 where only one can write at a time (SQLite); 0.5 beside a snapshot that is older than 10 minutes. 1: others "
-     "are not heeded.",
+     "are ignored.",
      .read = read_fraction, FIELD(pace, duty)},
     {"policy.pace", "lag", "duration", "",
      "PostgreSQL: it waits while a replica is further behind than this, or while that cannot be known.",

@@ -249,7 +249,7 @@ static void on_alias(struct builder *b, struct fy_event *event)
     if (i == 0) {
         STOP(b, at, "'*%.64s' names no anchor above; a text that begins with * is put in quotes", name);
     } else if (!b->anchors[i - 1].node) {
-        STOP(b, at, "'*%.64s' stands inside the node it names", name);
+        STOP(b, at, "'*%.64s' is inside the node it names", name);
     } else {
         struct node *n = b->anchors[i - 1].node;
         count_nodes(b, at, n->size);

@@ -281,7 +281,7 @@ static void put_store(const char *dsn, struct text *out)
 static const char header[] =
     "## A draft, from the schema and a few rows of each table. Nothing has been changed.\n"
     "## Lines that begin with \"# \" are to be decided: complete them, then take the \"# \" away.\n"
-    "## Lines with ## say why. What has no # in front stands: read it before anything runs.\n"
+    "## Lines with ## say why. What has no # in front is in force: read it before anything runs.\n"
     "##\n"
     "##   lapse -f FILE check                what does not fit, and what is still undecided\n"
     "##   lapse -f FILE plan                 what a sweep would delete now; deletes nothing\n"

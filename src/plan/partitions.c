@@ -120,10 +120,11 @@ bool partition_is_quick(const struct plan *p, const struct partition_look *l, st
     int64_t most = p->policy->lock_timeout_us;
     if (l->took_us <= most)
         return true;
-    text_addf(words,
-              "judging its %lld rows took %.1f s, and whoever writes to it would wait as long: timeouts.lock "
-              "allows "
-              "%.1f s",
-              (long long)l->rows, (double)l->took_us / (double)US_PER_S, (double)most / (double)US_PER_S);
+    text_addf(
+        words,
+        "judging its %lld rows took %.1f s, and anyone who writes to it would wait as long: timeouts.lock "
+        "allows "
+        "%.1f s",
+        (long long)l->rows, (double)l->took_us / (double)US_PER_S, (double)most / (double)US_PER_S);
     return false;
 }

@@ -220,7 +220,7 @@ static void check_self_entry(struct making *m, const struct node *n, const struc
         if (t && !said)
             complain(m, w->with[i].ref.at,
                      "list it beside the entry: it then holds for every row of the subtree",
-                     "'%s' stands below an entry on the table itself", t->print);
+                     "'%s' is below an entry on the table itself", t->print);
     }
     if (w->n_detach || w->n_after)
         complain(m, w->ref.at, "list them beside the entry: they then hold for every row of the subtree",

@@ -99,7 +99,7 @@ class Lag(PairTest):
         self.no_finding(r, "replicas")
         self.pair.primary.admin("revoke pg_read_all_stats from sweeper")
         r = lapse(dsn, PACED.format("{ target: 1s }"), "check", "--json")
-        self.finding(r, "note", "sweeps do not heed it then")
+        self.finding(r, "note", "sweeps ignore it then")
         self.assertEqual(lapse(dsn, PACED.format("{ target: 1s }"), "sweep", "--json").code, 0)
 
     def test_a_daemon_says_so_and_goes_on(self):

@@ -612,7 +612,7 @@ class Decoded(Drops, unittest.TestCase):
             self.assertEqual((self.dropped(r), r.policy("ev")["rows"]), (dropped, 10), r)
             db.rows("select pg_drop_replication_slot('s')")
             self.given("create table if not exists ev_1 partition of ev for values from ('2024-01-01') to ('2024-02-01')")
-        self.assertIn("whoever reads the logical slot s (test_decoding) is told of deletes", self.kept(r)["ev_1"])
+        self.assertIn("the reader of the logical slot s (test_decoding) is told of deletes", self.kept(r)["ev_1"])
 
 
 class Bounded(Drops, PostgresTest):

@@ -810,7 +810,7 @@ class Checks(Purging):
         self.findings(self.changed("- workflow(id)", "- { ref: log(w), keep: { k: x } }\n          - workflow(id)"), "kept refer to")
 
     def test_the_same_twice(self):
-        self.findings(self.changed("- workflow(id)", "- workflow(id)\n          - workflow_kv(instance_id)"), "stands twice")
+        self.findings(self.changed("- workflow(id)", "- workflow(id)\n          - workflow_kv(instance_id)"), "is twice in erases")
 
     def test_what_one_keeps_another_would_erase(self):
         """By its second column, a row that is kept by its first."""

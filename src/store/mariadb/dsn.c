@@ -103,7 +103,7 @@ static int parse_host(struct mariadb_dsn *d, const char *from, size_t len, struc
         long n = *port == ':' ? number(port + 1, (size_t)(end - port - 1), 65535) : 0;
         if (n < 1)
             return err_set(e, ERR_UNREACHABLE,
-                           "%s: the port is not a number from 1 to 65535 (an IPv6 address stands in [])",
+                           "%s: the port is not a number from 1 to 65535 (an IPv6 address is written in [])",
                            invalid);
         host.port = (unsigned)n;
     }

@@ -1141,7 +1141,8 @@ static int mariadb_pressure(struct store *s, struct pressure *ret, struct err *e
     if (mariadb_read_pressure(&m->sql, ret, e) < 0)
         return -1;
     if (m->server.galera) {
-        ret->no_lag = "the nodes of a cluster of Galera hold their writers up by themselves, which is heeded";
+        ret->no_lag =
+            "the nodes of a cluster of Galera hold their writers up by themselves, and lapse waits with them";
         return 0;
     }
     ret->lag_bytes = -1;

@@ -95,7 +95,7 @@ static const char partitions_sql[] =
     "                  AND own.refclassid = 'pg_catalog.pg_class'::regclass"
     "                  AND own.refobjid = ANY (tree.oids))),"
     "           'its deletes are published (' || published.names || '), and a drop is not',"
-    "           'whoever reads the logical slot ' || (SELECT pg_catalog.min(l.slot_name::text || ' (' || "
+    "           'the reader of the logical slot ' || (SELECT pg_catalog.min(l.slot_name::text || ' (' || "
     "l.plugin || ')')"
     "               FROM pg_catalog.pg_replication_slots l WHERE l.slot_type = 'logical'"
     "               AND l.database = pg_catalog.current_database() AND l.plugin <> 'pgoutput')"

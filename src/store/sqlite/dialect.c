@@ -465,7 +465,7 @@ const struct dialect dialect_sqlite = {
                            " GLOB '" DAY_GLOB "T" TIME_GLOB "Z' OR ",
                            " GLOB '" DAY_GLOB "T" TIME_GLOB "[0-9][0-9][0-9]Z')"},
             .time_digits = 3,
-            .no_roles = "SQLite has no roles: whoever may write the file may sweep it",
+            .no_roles = "SQLite has no roles: anyone who may write the file may sweep it",
             /* Whoever may write the file can have made them. */
             .foreign = "SELECT 'there is a trigger ' || name || ' on ' || tbl_name, "
                        "'DROP TRIGGER \"' || replace(name, '\"', '\"\"') || '\"', NULL "

@@ -88,7 +88,7 @@ static void test_mistakes(void **state)
         {"a: {x: 1, \"x\": 2}", "1:11 the key 'x' is here twice; first on line 1, column 5"},
         {"? [a]\n: b\n", "1:3 a key must be a text, not a list or map"},
         {"a: *x\n", "1:5 '*x' names no anchor above; a text that begins with * is put in quotes"},
-        {"a: &x {b: *x}\n", "1:12 '*x' stands inside the node it names"},
+        {"a: &x {b: *x}\n", "1:12 '*x' is inside the node it names"},
         {"a: {<<: 5}\n", "1:9 '<<' merges a map or a list of maps, usually *aliases"},
         {"a: !foo 5\n", "1:9 the tag '!foo' is not known here; write the value without a tag"},
         {"a: \"x\\0y\"\n", "1:4 a text with a NUL character (\\0) in it"},

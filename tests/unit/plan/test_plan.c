@@ -934,7 +934,7 @@ static const struct {
     {"table: jobs, expires: at, after: [{ ref: step(job_id), where: { nope: 1 } }]",
      "72 table 'public.step' has no column 'nope' (its columns are: id, job_id, state, done_ms)"},
     {"table: jobs, expires: at, with: [{ ref: jobs(parent_id), with: [step(job_id)] }]",
-     "72 'public.step' stands below an entry on the table itself (list it beside the entry: it then holds for every row of the subtree)"},
+     "72 'public.step' is below an entry on the table itself (list it beside the entry: it then holds for every row of the subtree)"},
     {"table: jobs, expires: at, with: [{ ref: jobs(parent_id), after: [step(job_id)] }]",
      "48 detach and after stand below an entry on the table itself (list them beside the entry: they then hold for every row of the subtree)"},
     {"table: jobs, expires: at, with: [{ ref: jobs(parent_id), detach: [step(job_id)] }]",

@@ -69,14 +69,14 @@ static void wrong_strings_are_refused(void **state)
     read_as("mariadb://u@h", INVALID "it names no database, as in mariadb://user@host:3306/database");
     read_as("mariadb://u@h/", INVALID "it names no database, as in mariadb://user@host:3306/database");
     read_as("mariadb://u@h:x/db",
-            INVALID "the port is not a number from 1 to 65535 (an IPv6 address stands in [])");
+            INVALID "the port is not a number from 1 to 65535 (an IPv6 address is written in [])");
     read_as("mariadb://u@h:65536/db",
-            INVALID "the port is not a number from 1 to 65535 (an IPv6 address stands in [])");
+            INVALID "the port is not a number from 1 to 65535 (an IPv6 address is written in [])");
     read_as("mariadb://u@::1/db",
-            INVALID "the port is not a number from 1 to 65535 (an IPv6 address stands in [])");
+            INVALID "the port is not a number from 1 to 65535 (an IPv6 address is written in [])");
     read_as("mariadb://u@[::1/db", INVALID "a [ before an IPv6 address has no ]");
     read_as("mariadb://u@[::1]x/db",
-            INVALID "the port is not a number from 1 to 65535 (an IPv6 address stands in [])");
+            INVALID "the port is not a number from 1 to 65535 (an IPv6 address is written in [])");
     read_as("mariadb://u@a,,b/db", INVALID "between two commas there is no host");
     read_as("mariadb://u@h/d%zz",
             INVALID "in the database a % is not followed by two hexadecimal digits (a % "
