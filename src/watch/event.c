@@ -42,7 +42,8 @@ static const struct kind {
     [EVENT_STOPPING] = {"stopping", LEVEL_INFO, false, false, "It was asked to stop."},
     [EVENT_STOPPED] = {"stopped", LEVEL_INFO, false, false, "It ended."},
     [EVENT_RELOADED] = {"contract_reloaded", LEVEL_INFO, false, false,
-                        "A contract came into force, and what it changed."},
+                        "A contract came into force, and what it changed, by policy and key: `policy "
+                        "audit_log: keep 365d -> 30d`."},
     [EVENT_RELOAD_REFUSED] = {"contract_refused", LEVEL_ERROR, false, false,
                               "A contract is wrong; the old one stays in force."},
     [EVENT_CLOCK_SET] = {"clock_set", LEVEL_WARN, false, false, "The system's clock was set."},
