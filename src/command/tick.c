@@ -540,8 +540,6 @@ struct report *hand_tick(struct hand *h, const struct tick_options *o)
         work_fail(&t.work, &e);
         r->kind = REPORT_ERROR;
     }
-    if (h->store)
-        h->store->patience = (struct patience){0}; /* which was of this tick */
     h->calm = r->exit == LAPSE_DONE;
     h->failed = r->exit == LAPSE_FAILED || r->exit == LAPSE_FINDINGS;
     brakes_release(&t.work.brakes);
