@@ -309,8 +309,6 @@ static void sweep_fresh(struct tick *t, struct known *k, struct report_policy *r
     struct work *w = &t->work;
     struct facts *facts = NULL;
     end_look(t);
-    w->store->patience =
-        (struct patience){.stop = asked_to_stop, .context = t, .away_us = k->policy->away_us};
     AUTO(plan_free_p) struct plan *plan = work_plan(w, k->policy, rp, &facts);
     t->at = rp;
     if (plan)
