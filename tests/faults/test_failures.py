@@ -713,6 +713,10 @@ class Signals(Case):
         p = Lapse.start(self.db, contract(1000, ", timeouts: {lock: 20s}"), "sweep", "--json", "--now", NOW)
         self.waits(p)
         p.signal(signal.SIGTERM)
+        if self.on_sqlite:          # it waits for its turn to write, and has not begun: one is enough
+            self.assertEqual(p.wait(15).code, 6)
+            c.rollback()
+            return
         time.sleep(0.3)
         self.assertTrue(p.running(), "".join(p.so_far()))
         p.signal(signal.SIGTERM)

@@ -433,7 +433,8 @@ class Conditions:
         if value is None or operand is None:
             return None
         if op == "like":
-            return like(value, operand) or keeps and like(letters(value, column.folds), letters(operand, column.folds))
+            folds = CASE if column.folds == MARKS else column.folds     # PostgreSQL's patterns know no accents
+            return like(value, operand) or keeps and like(letters(value, folds), letters(operand, folds))
         return {"lt": value < operand, "lte": value <= operand, "gt": value > operand, "gte": value >= operand}[op]
 
     def _is_in(self, value, column, wanted, prefixes, folded):
@@ -463,8 +464,7 @@ def fold(text, how):
 
 
 def letters(text, how):
-    """As patterns compare them: of a collation of PostgreSQL that takes accents for nothing a pattern knows case alone,
-    but where such letters stand in both it is the same."""
+    """Without the differences that a column does not see."""
     if how in (MARKS, ALL):
         text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
     return text if how in (None, BLANKS) else text.upper()

@@ -26,7 +26,7 @@ class Times:
                 raise AssertionError(name)
         elif encoding == "text":
             sql_type = self.maria_time_type(encoding, None) if self.maria else \
-                self.pick("text", "varchar(80)") if self.pg else self.pick("TEXT", "VARCHAR(80)")
+                self.pick("text", "varchar(400)") if self.pg else self.pick("TEXT", "VARCHAR(80)")
             self.use("time text")
             name = self.add_column(made, base, "text", sql_type, nullable)
         else:
