@@ -86,6 +86,7 @@ def steady(text, dates=False):
     text = re.sub(r"\"duration_ms\": [\d.]+", "TIME", text)
     text = re.sub(r"\b[\w.-]+:\d+:[0-9a-f]{8}\b", "OWNER", text)                       # a process
     text = re.sub(r"\"duration\": ?[\d.]+", "TIME", text)
+    text = re.sub(r"\bby \S+@\S+$", "by WHO", text, flags=re.M)                       # who did it, and where
     text = re.sub(r"\bin (\d+[dhm] )?\d+[hm]$", "in TIME", text, flags=re.M)              # the next run, …
     text = re.sub(r"\b\d+m ago\b", "TIME ago", text)                                     # … the last
     text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
