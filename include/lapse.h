@@ -75,7 +75,8 @@ struct lapse_options {
     size_t n_key;
     const char *now; /* an ISO time instead of the database's clock; a sweep refuses one that lies ahead */
     int strict;      /* check: tables that nothing names are errors */
-    int sql;         /* plan: the statements too */
+    int sql;         /* plan: the statements too; check: only those that make the indexes that are missing */
+    int verbose;     /* check: tables that nothing names one by one, and not in one line */
     int count_first; /* sweep: count what is due first, so that progress knows an end */
     /* Asked all the time, from any thread, also from several at once: it must do no more than look. Non-zero:
      * what reads, counts or waits ends within half a second; a batch that has begun is finished. */

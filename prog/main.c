@@ -10,38 +10,44 @@
 
 static const struct command commands[] = {
     {"init", "DSN", "Look at a database and draft a contract for it. Writes nothing to it.",
-     OPTION_OUTPUT | OPTION_JSON, cmd_init},
+     OPTION_OUTPUT | OPTION_JSON, cmd_init, "lapse init postgresql:///app -o lapse.yaml"},
     {"check", "", "Hold the contract against the live schema and say what does not fit.",
-     OPTION_FILE | OPTION_JSON | OPTION_STRICT, cmd_check},
+     OPTION_FILE | OPTION_JSON | OPTION_STRICT | OPTION_SQL | OPTION_VERBOSE, cmd_check,
+     "lapse check --strict"},
     {"plan", "[POLICY...]", "Show what a sweep would delete now. Writes nothing.",
-     OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan},
+     OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_SQL, cmd_plan, "lapse plan sessions --sql"},
     {"explain", "POLICY KEY...", "Say why a row is, is not, or will be due; KEY has a word per key column.",
-     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_explain},
+     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_explain, "lapse explain sessions 4711"},
     {"sweep", "[POLICY...]", "Delete what is due, in small transactions: one pass.",
-     OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep},
+     OPTION_FILE | OPTION_JSON | OPTION_NOW | OPTION_NO_PROGRESS, cmd_sweep, "lapse sweep sessions --json"},
     {"run", "",
      "Run as a daemon: tick every scheduler until stopped (SIGTERM); SIGHUP reads the contract again.",
      OPTION_FILE | OPTION_OBSERVE | OPTION_INSTALL | OPTION_WATCH | OPTION_LOG_FORMAT | OPTION_LOG_LEVEL,
-     cmd_run},
+     cmd_run, "lapse -f /etc/lapse/lapse.yaml run --observe"},
     {"purge", "schedule|cancel|status|list|due ...",
      "Purge one instance's data some time after it ended: by hand, or all that are due now.",
-     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_purge},
+     OPTION_FILE | OPTION_JSON | OPTION_NOW, cmd_purge, "lapse purge schedule workflow wf-1 completed"},
     {"status", "", "Show the schedulers: last and next runs, leases, brakes, fuses, errors.",
-     OPTION_FILE | OPTION_JSON, cmd_status},
+     OPTION_FILE | OPTION_JSON, cmd_status, "lapse status --json"},
     {"history", "[SCHEDULER]", "Show past runs, the newest first.", OPTION_FILE | OPTION_JSON | OPTION_LAST,
-     cmd_history},
+     cmd_history, "lapse history nightly --last 50"},
     {"pause", "[POLICY|SCHEDULER]",
      "Set a brake, kept in the database, on a policy, a scheduler or everything.",
-     OPTION_FILE | OPTION_JSON | OPTION_FOR | OPTION_REASON, cmd_pause},
+     OPTION_FILE | OPTION_JSON | OPTION_FOR | OPTION_REASON, cmd_pause,
+     "lapse pause nightly --for 2h --reason \"release under way\""},
     {"resume", "[POLICY|SCHEDULER]", "Release a brake. Without a name, only the one on everything.",
-     OPTION_FILE | OPTION_JSON | OPTION_REASON, cmd_resume},
+     OPTION_FILE | OPTION_JSON | OPTION_REASON, cmd_resume, "lapse resume nightly"},
     {"ack", "POLICY", "Reset a tripped fuse: the policy's next run may pass its limits, once.",
-     OPTION_FILE | OPTION_JSON | OPTION_REASON, cmd_ack},
+     OPTION_FILE | OPTION_JSON | OPTION_REASON, cmd_ack,
+     "lapse ack sessions --reason \"the backlog of the migration\""},
     {"install", "", "Create or upgrade lapse's own tables.",
-     OPTION_FILE | OPTION_JSON | OPTION_PRINT | OPTION_GRANTS | OPTION_FOR, cmd_install},
+     OPTION_FILE | OPTION_JSON | OPTION_PRINT | OPTION_GRANTS | OPTION_FOR, cmd_install,
+     "lapse install --grants app_sweeper --for sweep"},
     {"contract", "", "Print the operators' page: what bounds each table, what prunes it, what to rely on.",
-     OPTION_FILE | OPTION_JSON | OPTION_HTML | OPTION_CHECK | OPTION_OUTPUT, cmd_contract},
-    {"keys", "", "Print the reference of the contract's language, as Markdown.", 0, cmd_keys},
+     OPTION_FILE | OPTION_JSON | OPTION_HTML | OPTION_CHECK | OPTION_OUTPUT, cmd_contract,
+     "lapse contract --html -o retention.html"},
+    {"keys", "[KEY]", "Print the reference of the contract's language, as Markdown; or explain one key.", 0,
+     cmd_keys, "lapse keys keep"},
 };
 
 static const struct option options[] = {
@@ -50,7 +56,8 @@ static const struct option options[] = {
     {OPTION_NOW, 0, "now", "TIME",
      "Now, as an ISO time, instead of the database's clock; not ahead for sweep."},
     {OPTION_STRICT, 0, "strict", NULL, "Tables that the contract does not name are errors."},
-    {OPTION_SQL, 0, "sql", NULL, "Show the statements too."},
+    {OPTION_SQL, 0, "sql", NULL, "Show the statements too; of check only those that make missing indexes."},
+    {OPTION_VERBOSE, 'v', "verbose", NULL, "List the tables that the contract does not name, one by one."},
     {OPTION_NO_PROGRESS, 0, "no-progress", NULL, "No progress on standard error."},
     {OPTION_FOR, 0, "for", "DURATION|WHAT",
      "How long the brake is on, like 2h (without it until lapse resume); of install --grants: sweep, operate "
@@ -91,6 +98,7 @@ static void show_command_help(const struct command *c)
     for (size_t i = 0; i < COUNT(options); i++)
         if ((c->options | OPTION_HELP) & options[i].bit)
             show_option(stdout, &options[i]);
+    printf("\nexample: %s\n", c->example);
 }
 
 static void show_help(FILE *out)
@@ -99,20 +107,31 @@ static void show_help(FILE *out)
             lapse_version());
     for (size_t i = 0; i < COUNT(commands); i++)
         fprintf(out, "  %-20s  %s\n", commands[i].name, commands[i].help);
-    fprintf(out, "  %-20s  %s\n\n", "help COMMAND", "Say more about one command.");
+    fprintf(out, "  %-20s  %s\n\n", "help COMMAND|KEY",
+            "Say more about one command, or one key of the contract.");
     for (size_t i = 0; i < COUNT(options); i++)
         show_option(out, &options[i]);
     fprintf(out, "\nexit: 0 done, 1 a policy failed, 2 bad usage or contract, 3 check found errors,\n"
                  "      4 a fuse, 5 the database could not be reached, 6 stopped early\n");
 }
 
-/* lapse help [COMMAND] */
+static bool is_command(const char *name)
+{
+    for (size_t i = 0; i < COUNT(commands); i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* lapse help [COMMAND|KEY] */
 static int help(const struct call *call)
 {
     if (call->n_names == 0) {
         show_help(stdout);
         return LAPSE_DONE;
     }
+    if (!is_command(call->names[0]) && show_key(call->names[0]))
+        return LAPSE_DONE;
     const struct command *c = args_command(&grammar, call->names[0]);
     if (!c)
         return LAPSE_BAD_INPUT;

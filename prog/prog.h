@@ -22,6 +22,7 @@ enum option_bit {
     OPTION_LOG_FORMAT = 1 << 11,
     OPTION_LOG_LEVEL = 1 << 12,
     OPTION_LAST = 1 << 13,
+    OPTION_VERBOSE = 1 << 14,
     OPTION_PRINT = 1 << 16,
     OPTION_GRANTS = 1 << 17,
     OPTION_FOR = 1 << 18,
@@ -45,6 +46,7 @@ struct command {
     const char *help;      /* one line */
     unsigned options;      /* of enum option_bit, beside --help */
     int (*run)(const struct call *call);
+    const char *example; /* lines that could be typed */
 };
 
 /* A command line, read. */
@@ -70,6 +72,9 @@ struct grammar {
 int args_read(const struct grammar *g, int argc, char **argv, struct call *call);
 const struct command *args_command(const struct grammar *g, const char *name); /* NULL after saying so */
 bool given(const struct call *call, enum option_bit bit);
+
+/* cmd_keys.c: explains a key of the contract, in each section that has it. False: no section has. */
+bool show_key(const char *name);
 
 /* terminal.c: what a stream can show. */
 struct terminal {

@@ -179,6 +179,7 @@ static bool is_open(const struct listing *in, const struct table_name *t, struct
 static void say_open(const struct facts *f, const struct table_name *t, bool strict,
                      struct findings *findings)
 {
+    size_t before = findings->n;
     struct arena *a = findings->arena;
     const struct table *known = facts_table(f, t);
     const char *name = table_words(a, t), *why = known ? table_bounded_by(f, known, a) : NULL;
@@ -187,6 +188,7 @@ static void say_open(const struct facts *f, const struct table_name *t, bool str
         findings_add(findings, level, NULL, (struct place){0},
                      arena_printf(a, "add a policy, or unbounded: { %s: why it cannot grow }", name),
                      "table '%s' has no policy and no unbounded line", name);
+        findings->list[before].unnamed = true;
         return;
     }
     AUTO(text_release) struct text line = {0};
@@ -196,6 +198,7 @@ static void say_open(const struct facts *f, const struct table_name *t, bool str
     findings_add(findings, level, NULL, (struct place){0},
                  arena_printf(a, "it cannot grow; add to unbounded the line  %s", text_str(&line)),
                  "table '%s' has no policy and no unbounded line", name);
+    findings->list[before].unnamed = true;
 }
 
 void coverage_open(const struct contract *c, const struct facts *f, const struct table_name *tables, size_t n,

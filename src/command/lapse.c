@@ -219,6 +219,9 @@ int work_start(struct work *w, const struct lapse_contract *c, const struct laps
     if (!c->contract->n_policies && !c->contract->n_purges &&
         kind != REPORT_CHECK) /* check has a finding for it */
         work_remark(w, "the contract has no policies: nothing is bounded by it");
+    if (!c->contract->n_policies && c->contract->n_purges && (kind == REPORT_PLAN || kind == REPORT_SWEEP))
+        work_remark(w,
+                    "the contract has purges only: lapse run carries them out, or lapse purge due by hand");
     if (w->store->only_reads && kind == REPORT_PLAN)
         work_remark(w,
                     arena_printf(w->report->arena,
@@ -306,6 +309,8 @@ struct lapse_report *lapse_check(const struct lapse_contract *c, const struct la
     if (work_start(&w, c, o, REPORT_CHECK, "check", true) < 0 || work_own(&w) < 0)
         return work_finish(&w, started);
     struct findings *f = &w.report->findings;
+    w.report->verbose = w.options->verbose;
+    w.report->only_statements = w.options->sql;
     only_reads_finding(&w);
     for (size_t i = 0; i < w.contract->n_policies; i++) {
         AUTO(facts_free_p) struct facts *facts = NULL;

@@ -114,6 +114,7 @@ struct report {
     struct mistake *mistakes; /* REPORT_MISTAKES */
     size_t n_mistakes;
     struct findings findings;       /* REPORT_CHECK */
+    bool verbose, only_statements;  /* … told one by one; of them only the statements that make indexes */
     struct report_policy *policies; /* REPORT_PLAN, REPORT_SWEEP; in the order of the file */
     size_t n_policies;
     int64_t most;              /* REPORT_PLAN: rows of all tables that were counted, each once … */

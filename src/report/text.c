@@ -456,14 +456,56 @@ static void show_finding(const struct screen *v, const struct report *r, const s
     put_fix(v, f->fix, INDENT);
 }
 
+/* Tables that the contract does not name are one line, so that what is wrong is not lost among them. */
+static bool is_folded(const struct report *r, const struct finding *f, size_t unnamed)
+{
+    return f->unnamed && f->level == FINDING_NOTE && unnamed > 1 && !r->verbose;
+}
+
+static void show_findings(const struct screen *v, const struct report *r)
+{
+    size_t unnamed = 0;
+    for (size_t i = 0; i < r->findings.n; i++)
+        unnamed += r->findings.list[i].unnamed;
+    bool told = false;
+    for (int level = FINDING_ERROR; level <= FINDING_NOTE; level++)
+        for (size_t i = 0; i < r->findings.n; i++) {
+            const struct finding *f = &r->findings.list[i];
+            if ((int)f->level != level || (is_folded(r, f, unnamed) && told))
+                continue;
+            struct finding all = *f;
+            if (is_folded(r, f, unnamed)) {
+                told = true;
+                all.what = arena_printf(v->arena, "%zu tables have no policy and no unbounded line", unnamed);
+                all.fix = "lapse check -v lists them, each with the line to add";
+            }
+            show_finding(v, r, &all);
+        }
+}
+
+/* Each statement once, ready for the database's shell. */
+static void show_statements(const struct screen *v, const struct report *r)
+{
+    static const char begin[] = "CREATE INDEX";
+    for (size_t i = 0; i < r->findings.n; i++) {
+        const char *sql = r->findings.list[i].fix;
+        bool fresh = strncmp(sql, begin, strlen(begin)) == 0;
+        for (size_t k = 0; k < i; k++)
+            fresh = fresh && strcmp(r->findings.list[k].fix, sql) != 0;
+        if (fresh)
+            fprintf(v->out, "%s;\n", clean(v, sql));
+    }
+}
+
 static void show_check(const struct screen *v, const struct report *r)
 {
     size_t n[3];
+    if (r->only_statements) {
+        show_statements(v, r);
+        return;
+    }
     report_levels(&r->findings, n);
-    for (int level = FINDING_ERROR; level <= FINDING_NOTE; level++)
-        for (size_t i = 0; i < r->findings.n; i++)
-            if ((int)r->findings.list[i].level == level)
-                show_finding(v, r, &r->findings.list[i]);
+    show_findings(v, r);
     if (r->findings.n)
         fputc('\n', v->out);
     const char *notes = count(v, (int64_t)n[FINDING_NOTE], "note", "notes");

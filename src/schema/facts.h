@@ -199,7 +199,8 @@ struct finding {
     const char *policy; /* NULL: none */
     struct place at;    /* line 0: the file as a whole */
     const char *what;
-    const char *fix; /* what to do; "" if nothing */
+    const char *fix; /* what to do; "" if nothing. For a missing index its CREATE INDEX, and nothing else */
+    bool unnamed;    /* it is about a table that the contract does not name */
 };
 struct findings {
     struct arena *arena; /* borrowed */

@@ -164,3 +164,33 @@ class OnPostgres(Coverage, PostgresTest):
     def test_boolean_that_may_be_null(self):
         self.unbounded("id boolean unique")
         self.unbounded("id boolean unique check (id)")
+
+
+class Told(Coverage, SqliteTest):
+    """For people: what is wrong is not lost among tables that nothing names."""
+    def said(self, *options, contract=CONTRACT):
+        return self.lapse(contract, "check", *options).out
+
+    def test_several_are_one_line(self):
+        self.given("create table a (id integer primary key); create table b (id integer primary key)")
+        out = self.said()
+        self.assertIn("2 tables have no policy and no unbounded line\n         fix: lapse check -v lists them", out)
+        self.assertNotIn("'a'", out)
+        for option in ("-v", "--verbose"):
+            out = self.said(option)
+            self.assertIn("table 'a' has no policy and no unbounded line\n", out)
+            self.assertIn("table 'b' has no policy and no unbounded line\n", out)
+        self.assertIn("error    ", self.said("--strict"))
+        self.assertIn("table 'a' has", self.said("--strict"))
+
+    def test_one_is_told_by_its_name(self):
+        self.given("create table a (id integer primary key)")
+        self.assertIn("table 'a' has no policy and no unbounded line\n", self.said())
+
+    def test_the_statements_alone(self):
+        self.given("create table a (id integer primary key)")
+        self.insert("t", *((n, n) for n in range(1, 200)))
+        two = "policies: {t: {table: t, expires: at_ms}, again: {table: t, expires: at_ms}}"
+        self.assertEqual(self.said("--sql", contract=two), "CREATE INDEX t_at_ms_id ON t (at_ms, id);\n")
+        self.db.script(self.said("--sql"))
+        self.assertEqual(self.said("--sql", contract=two), "")

@@ -1,5 +1,6 @@
 """Bad input of every kind: a clear message, the right exit code, nothing deleted."""
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -481,6 +482,28 @@ class Usage(Input, SqliteTest):
                 r = self.usage(0, *args)
                 self.assertIn("sweep", r.out)
                 self.assertEqual(r.err, "")
+
+    def test_help_of_every_command_has_an_example(self):
+        names = re.findall(r"^  ([a-z]+) {2,}", self.usage(0, "help").out, re.M)
+        self.assertIn("sweep", names)
+        for name in names:
+            with self.subTest(name):
+                example = re.search(r"^example: lapse (.*)", self.usage(0, "help", name).out, re.M)[1]
+                self.assertIn(name, example.split())
+
+    def test_help_of_a_key(self):
+        for args in (("help", "keep_newest"), ("keys", "keep_newest")):
+            self.usage(0, *args, words=("policy.keep_newest: map\n",))
+        self.usage(0, "help", "enabled", words=("scheduler.enabled: ", "policy.enabled: "))
+        self.assertNotIn("scheduler.enabled", self.usage(0, "help", "policy.enabled").out)
+        self.usage(2, "keys", "kepp", words=("no key 'kepp' (did you mean 'keep'?)",))
+        self.usage(2, "help", "swep", words=("did you mean 'sweep'?",))
+
+    def test_a_sweep_of_purges_only_says_what_carries_them_out(self):
+        contract = "purges: {flow: {erases: [t(id)]}}"
+        for command in ("sweep", "plan"):
+            self.assertIn("has purges only: lapse run carries them out, or lapse purge due", self.lapse(contract, command, code=0).said)
+            self.assertNotIn("purges only", self.lapse(self.CONTRACT + "\n" + contract, command, code=0).said)
 
     def test_version(self):
         r = self.usage(0, "--version")

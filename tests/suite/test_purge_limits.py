@@ -119,7 +119,7 @@ class Long(Purging):
             self.given("alter table workflow drop primary key, modify id longtext collate utf8mb4_nopad_bin, add key (id(180)); alter table "
                        "workflow_kv drop primary key, modify instance_id longtext collate utf8mb4_nopad_bin; alter table "
                        "workflow_step drop index step_workflow, modify workflow_id longtext collate utf8mb4_nopad_bin")
-        names = [f"{i:02}" + "x" * (1_000_000 if i % 2 else 10) for i in range(60)]
+        names = [f"{i:02}" + "x" * (999_998 if i % 2 else 10) for i in range(60)]
         for n in names:
             self.db.execute("insert into workflow values (?, 'done')", (n,))
             self.schedule(n, ago_ms=HOUR)
