@@ -282,7 +282,7 @@ static void put_off(struct run *r, const struct purge_row *row, struct err *why)
     while (r->store->ops->purges->failed(r->store, row, attempts, wait, why->text, &e) < 0) {
         if (retry_is_lost(&e) && r->tries++ < TRIES && retry_reconnect(r->store, &r->patience, &e))
             continue;
-        end(r, PURGING_FAILED, &e);
+        end(r, e.kind == ERR_STOPPED ? PURGING_STOPPED : PURGING_FAILED, &e);
         return;
     }
     r->out->parked += parks;
@@ -374,7 +374,7 @@ static void recover(struct run *r, const struct batch *b, struct err *e)
         /* fall through */
     case ERR_LOST:
         if (++r->tries > TRIES || !retry_reconnect(r->store, &r->patience, e))
-            end(r, PURGING_FAILED, e);
+            end(r, e->kind == ERR_STOPPED ? PURGING_STOPPED : PURGING_FAILED, e);
         r->looks = LOOKS_AFTER_LOSS;
         r->out->retries++;
         break;

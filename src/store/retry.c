@@ -64,7 +64,9 @@ bool retry_reconnect(struct store *s, const struct patience *p, struct err *e)
         int64_t pause = retry_pause_us(i + 2);
         wait_for_server(p, pause < left ? pause : left, begun, &why);
     }
-    bool stopped = why.kind == ERR_STOPPED;
+    bool stopped = why.kind == ERR_STOPPED || patience_ends(p);
+    if (stopped)
+        err_set(&why, ERR_STOPPED, "stopped when asked to");
     s->out_of_patience = !stopped && !patience_ends(p);
     if (!stopped && away > 0 && left <= 0) {
         AUTO(text_release) struct text span = {0};

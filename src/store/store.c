@@ -98,14 +98,16 @@ int store_open_patiently(const char *dsn, bool reading, const struct patience *p
     o->dsn = mem_strdup(dsn);
     o->reading = reading;
     bool aside = p->stop && thread_begin(&thread, open_aside, o) == 0;
-    if (aside)
-        pthread_detach(thread);
-    else
+    if (!aside)
         open_aside(o);
     for (int waited = 0; !is_open(o) && !p->stop(p->context); waited++)
         when_sleep_us(step_us[waited > 20]);
-    if (!leave(o)) /* the thread frees it */
+    if (!leave(o)) { /* the thread frees it */
+        pthread_detach(thread);
         return err_set(e, ERR_STOPPED, "stopped when asked to");
+    }
+    if (aside)
+        pthread_join(thread, NULL); /* what its libraries keep for it is theirs until its very end */
     int r = o->r;
     if (r == 0) {
         *ret = o->store;

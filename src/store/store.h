@@ -203,6 +203,7 @@ enum fate {
     FATE_NOTHING,   /* rows of it are there: it did not commit */
     FATE_COMMITTED, /* it did */
     FATE_GONE,      /* none is there; another may have deleted them */
+    FATE_MIXED,     /* some are there: others deleted rows, or put them back */
 };
 
 enum {

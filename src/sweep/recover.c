@@ -157,38 +157,32 @@ void run_release_doubts(struct run *r)
     forget(&r->doubts);
 }
 
-/* Whether nobody else swept since: then who deleted rows under this lease was this run. */
-static int still_leads(struct run *r, bool *ret, struct err *e)
-{
-    *ret = r->lease != NULL;
-    return r->lease ? lease_fence(r->lease, e) : 0;
-}
-
-/* A transaction deletes all of its rows or none: where any is there it did not, and they are looked for
- * again. Rows that are gone, though perhaps by another's hand, are counted by nobody twice: they stay
- * "unknown". */
+/* A transaction deletes all of its rows or none: where all that are looked up are there it did not, and they are
+ * looked for again. Rows that are gone may have gone by another's hand, also under a lease, which keeps out
+ * sweeps and not applications: unless the server knows the transaction, they stay "unknown". */
 static int look_up_one(struct run *r, const struct doubt *d, struct err *e)
 {
     enum fate fate;
-    bool ours = false;
     if (!d->went.some.n_rows)
         return 0;
     if (r->store->ops->look_up(r->store, d->plan, &d->went, &fate, e) < 0)
         return -1;
-    if (fate == FATE_GONE && still_leads(r, &ours, e) < 0)
-        return -1;
     team_lock(r);
-    if (fate == FATE_COMMITTED || ours) {
+    if (fate == FATE_COMMITTED) {
         add_to_outcome(r, d, 1);
         r->out->batches += !d->counted;
     }
-    if (fate != FATE_GONE || ours)
+    if (fate == FATE_COMMITTED || fate == FATE_NOTHING)
         r->out->unknown -= rows_of(d);
-    else
+    else if (fate == FATE_GONE)
         r->out->unknown_gone += rows_of(d);
-    r->lost |= fate == FATE_NOTHING;
+    r->lost |= fate == FATE_NOTHING || fate == FATE_MIXED;
     r->back |= fate == FATE_NOTHING;
     team_unlock(r);
+    if (fate == FATE_COMMITTED && !d->counted) {
+        r->batch_started = when_monotonic_us();
+        run_report_progress(r, &d->went);
+    }
     return 0;
 }
 

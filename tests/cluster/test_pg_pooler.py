@@ -268,7 +268,8 @@ class Moved(Pooled):
     def test_a_standby_is_behind_it(self):
         """… and clients that were connected before are told of it by the first transaction that writes."""
         self.fill(N)
-        with Daemon(self.db, CONTRACT.replace("policies:", "schedulers: { main: { every: 300ms } }\n    policies:")) as d:
+        contract = CONTRACT.replace("lock: 20s", "lock: 20s, away: 1s")
+        with Daemon(self.db, contract.replace("policies:", "schedulers: { main: { every: 300ms } }\n    policies:")) as d:
             eventually(lambda: self.due_left() == 0)
             after = d.mark()
             self.pooler.move(self.pair.standby)

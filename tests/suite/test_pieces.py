@@ -334,7 +334,8 @@ class Meanwhile(PiecesTest):
         self.assertEqual(self.ids("ev"), list(range(21, 31)))
 
     def test_it_is_dropped_beside_two_connections(self):
-        self.assertEqual(self.meanwhile(["drop table ev_2"], "batch: 1, workers: 2")["rows"], 10)
+        """The other one may have been through it before."""
+        self.assertIn(self.meanwhile(["drop table ev_2"], "batch: 1, workers: 2")["rows"], (10, 20))
         self.assertEqual(self.ids("ev"), list(range(21, 31)))
 
     def test_it_is_renamed(self):

@@ -26,7 +26,10 @@ enum { CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, IDLE_S = 10 };
 enum { LOOK_MS = 50 }; /* between two looks whether to go on waiting */
 enum { LATE_S = 30 };  /* an answer may be later than its statement may take */
 enum { PRESSURE_TIMEOUT_S = 5 };
-enum { KILL_LASTS_S = 3 }; /* for a server that does not answer any more */
+enum {
+    KILL_LASTS_S = 3,
+    KILL_ASKS_S = 1
+}; /* for a server that does not answer any more; of that, for the connection that asks */
 
 struct mariadb {
     struct sql_store sql; /* first: a struct store * is one of these */
@@ -81,13 +84,13 @@ static MYSQL *connect_to(const struct mariadb_dsn *d, const struct mariadb_host 
 static void kill_query(struct mariadb *m)
 {
     char sql[64];
-    MYSQL *other = connect_to(&m->dsn, m->host, KILL_LASTS_S);
+    m->killed_us = when_monotonic_us();
+    MYSQL *other = connect_to(&m->dsn, m->host, KILL_ASKS_S);
     snprintf(sql, sizeof(sql), "KILL QUERY %lu", mysql_thread_id(m->conn));
     if (other && !mysql_errno(other))
         mysql_query(other, sql);
     if (other)
         mysql_close(other);
-    m->killed_us = when_monotonic_us();
 }
 
 /* A server of MySQL limits only what reads: what writes is ended from here. MariaDB does it by itself, and is

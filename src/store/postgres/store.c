@@ -23,6 +23,7 @@ enum { OLDEST_SERVER = 140000, CATALOG_TIMEOUT_S = 30, READ_LOCK_TIMEOUT_S = 5, 
 enum { LOOK_MS = 50 };                               /* between two looks whether to go on waiting */
 enum { LATE_S = 30 };                                /* an answer may be later than its statement may take */
 static const int64_t CANCEL_LASTS_US = 3 * US_PER_S; /* for a server that does not answer any more */
+static const int64_t CANCEL_ASKS_US = US_PER_S / 2;  /* … and for asking it to cancel */
 
 /* Whose names a statement means: the server's alone, or those that this user finds. */
 enum path { PATH_UNKNOWN, PATH_SERVER, PATH_USER };
@@ -66,13 +67,29 @@ static void result_clear_p(PGresult **r)
 
 /* --- answers ------------------------------------------------------------------------------------- */
 
-static void cancel(struct postgres *p)
+static void cancel_now(void *cancel)
 {
     char words[256];
+    PQcancel(cancel, words, sizeof(words));
+}
+
+static void cancel_free(void *cancel)
+{
+    PQfreeCancel(cancel);
+}
+
+static bool is_past(void *until_us)
+{
+    return when_monotonic_us() > *(int64_t *)until_us;
+}
+
+/* It goes over a connection of its own, which a network that swallows everything never answers. */
+static void cancel(struct postgres *p)
+{
+    int64_t until_us = when_monotonic_us() + CANCEL_ASKS_US;
     PGcancel *c = PQgetCancel(p->conn);
-    if (c)
-        PQcancel(c, words, sizeof(words));
-    PQfreeCancel(c);
+    if (c && thread_try(cancel_now, cancel_free, c, is_past, &until_us))
+        PQfreeCancel(c);
 }
 
 static void give_up(struct postgres *p)
@@ -102,8 +119,8 @@ static void wait_for_answer(struct postgres *p)
         if (!store_interrupted(&p->sql.store))
             continue;
         if (!cancelled_us) {
-            cancel(p);
             cancelled_us = when_monotonic_us();
+            cancel(p);
         } else if (when_monotonic_us() - cancelled_us > CANCEL_LASTS_US) {
             give_up(p);
         }
@@ -648,6 +665,7 @@ static int begin_named(struct postgres *p, const char *sql, int64_t statement_ti
                        const struct table *ranks, struct err *e)
 {
     p->patience_us = to_ms(statement_timeout_us) * US_PER_MS;
+    p->path = PATH_USER;
     if (may_ask(p, e) < 0)
         return -1;
     AUTO(result_clear_p) PGresult *r = last_answer(p, PQsendQuery(p->conn, sql));

@@ -10,6 +10,7 @@
 enum {
     SORTED_MANY = 20, /* rows of one time in a slice say that there may be many */
     SLOW_TIMES = 4,   /* times longer than to delete what was found */
+    SLICES = 16,      /* are read for at once */
 };
 static const int64_t SLOW_US = 2 * US_PER_MS, SLOW_ROW_US = 20;
 
@@ -34,11 +35,13 @@ static bool is_same(const struct cursor *kept, const struct cursor *asked)
     return cursor_same(kept, asked ? asked : &none);
 }
 
-static int find(struct sql_store *s, const struct plan *p, const struct stretch *in, struct err *e)
+/* It is read in a slice's transaction, so for some slices only: a condition may take its time for each row. */
+static int find(struct sql_store *s, const struct plan *p, const struct stretch *in, int64_t most,
+                struct err *e)
 {
     AUTO(stmt_release) struct stmt st = {0};
     sqlstore_forget_found(s);
-    sql_scout(&st, s->engine->dialect, p, in, SCOUT_MOST);
+    sql_scout(&st, s->engine->dialect, p, in, most < SCOUT_MOST / SLICES ? most * SLICES : SCOUT_MOST);
     if (s->engine->query(s, &st, &s->found.rows, e) < 0) {
         sqlstore_forget_found(s);
         return -1;
@@ -78,18 +81,21 @@ static bool go_to(struct sql_store *s, const struct plan *p, const struct stretc
 }
 
 /* Whether there are any for this slice. */
-static int have_found(struct sql_store *s, const struct plan *p, const struct stretch *in, bool *ret,
-                      struct err *e)
+static int have_found(struct sql_store *s, const struct plan *p, const struct stretch *in, int64_t most,
+                      bool *ret, struct err *e)
 {
     *ret = go_to(s, p, in);
     if (*ret)
         return 0;
     sqlstore_forget_found(s);
-    if (!s->found.wanted)
+    if (!s->found.wanted || s->found.never)
         return 0;
     s->found.wanted = false;
-    if (find(s, p, in, e) < 0)
+    if (find(s, p, in, most, e) < 0) {
+        s->found.never = e->kind == ERR_TIMEOUT;
+        e->kind = s->found.never ? ERR_BUSY : e->kind; /* the transaction again, without it */
         return -1;
+    }
     *ret = s->found.rows.n_rows > 0;
     return 0;
 }
@@ -100,7 +106,7 @@ int sqlstore_pick_found(struct sql_store *s, const struct plan *p, struct stretc
     bool have;
     /* Ends because each turn begins behind the last, and they are not found again. */
     while (!ret->picked) {
-        if (have_found(s, p, in, &have, e) < 0)
+        if (have_found(s, p, in, most, &have, e) < 0)
             return -1;
         if (!have)
             return 0;

@@ -451,7 +451,7 @@ static int brakes(struct store *store, struct brakes *ret, struct err *e)
                           own_number(&row[2]),
                           {{0}, {0}}};
         copy_deed(&row[4], &row[5], &x.by);
-        if (!ends || own_number(&row[1]) > own_number(&row[3])) {
+        if (row[6].kind == VALUE_NULL && (!ends || own_number(&row[1]) > own_number(&row[3]))) {
             b.list = arena_push(b.arena, b.list, b.n, sizeof(*b.list));
             b.list[b.n++] = x;
         } else if (row[6].kind != VALUE_NULL) {

@@ -31,6 +31,7 @@ int sqlstore_probe(struct store *store, const struct plan *p, bool *ret, struct 
     struct sql_store *s = sqlstore_of(store);
     AUTO(stmt_release) struct stmt st = {0};
     sqlstore_forget_found(s); /* a sweep may begin */
+    s->found.never = false;
     sql_probe(&st, s->engine->dialect, p);
     if (s->looking)
         return sqlstore_query_any(s, &st, ret, e);

@@ -770,20 +770,21 @@ int sqlstore_look_up(struct store *store, const struct plan *p, const struct sli
 {
     AUTO(stmt_release) struct stmt st = {0};
     struct sql_store *s = sqlstore_of(store);
-    bool any = true, committed = false;
+    AUTO(rows_release) struct rows there = {0};
+    bool committed = false;
     if (sqlstore_begin(store, p, e) < 0)
         return -1;
     sqlstore_prepare_sets(s, p);
     set_roots(s, p, &of->some);
     sql_lock_set(&st, s->engine->dialect, &p->root);
-    int result = s->engine->load_set(s, 0, e) < 0 ? -1 : sqlstore_query_any(s, &st, &any, e);
+    int result = s->engine->load_set(s, 0, e) < 0 ? -1 : s->engine->query(s, &st, &there, e);
     sqlstore_rollback(store);
     if (result < 0)
         return -1;
-    bool asks = !any && of->transaction[0] && s->engine->committed;
+    bool all = there.n_rows == of->some.n_rows, asks = !all && of->transaction[0] && s->engine->committed;
     if (asks && s->engine->committed(s, of->transaction, &committed, e) < 0)
         return -1;
-    *ret = any ? FATE_NOTHING : committed ? FATE_COMMITTED : FATE_GONE;
+    *ret = all ? FATE_NOTHING : committed ? FATE_COMMITTED : there.n_rows ? FATE_MIXED : FATE_GONE;
     return 0;
 }
 
@@ -794,8 +795,14 @@ int sqlstore_begin(struct store *store, const struct plan *p, struct err *e)
     s->ranks = p->beyond ? p->root.table : NULL;
     int r = s->engine->begin_write(s, p->policy->lock_timeout_us, p->policy->statement_timeout_us, e);
     s->ranks = NULL;
-    return r == 0 && p->beyond && s->engine->dialect->ranks_by_row ? sqlown_claim_ranks(s, p->root.table, e)
-                                                                   : r;
+    if (r == 0 && p->beyond && s->engine->dialect->ranks_by_row &&
+        sqlown_claim_ranks(s, p->root.table, e) < 0) {
+        sqlstore_rollback(store);
+        r = -1;
+    }
+    if (r < 0)
+        s->writing = s->repeatable = false;
+    return r;
 }
 
 int sqlstore_mark(struct store *s, struct err *e)

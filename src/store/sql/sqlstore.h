@@ -94,6 +94,7 @@ struct sql_store {
         size_t taken;                     /* … of which so many were picked from */
         struct cursor after, upto, first; /* the stretch that they are of */
         bool wanted;                      /* they are to be found for the next slice */
+        bool never;                       /* it took too long: not again in this sweep */
         int slow;                         /* slices in a row that took long to find rows for */
     } found;                              /* due rows, found for several slices at once */
 };

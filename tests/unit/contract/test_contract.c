@@ -120,7 +120,7 @@ static const struct {
      "2:1 'store' and 'store_file' exclude each other\n"
      "2:13 'store_file': cannot read /nonexistent/dsn: No such file or directory"},
     {"store_file: /\n" BARE,
-     "1:13 'store_file': cannot read /: Is a directory"},
+     "1:13 'store_file': cannot read /: it is a directory, not a file"},
     /* replacement */
     {EXPIRES "    label: ${LAPSE_NO_SUCH}\n",
      "6:12 '${LAPSE_NO_SUCH}' is not set in the environment and has no default (${NAME:-default})"},

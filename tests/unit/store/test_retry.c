@@ -41,14 +41,14 @@ static void a_connection_is_had_again(void **state)
     assert_int_equal(ask_number(f->sql, "SELECT 1"), 1);
 }
 
-static void or_it_says_that_there_is_none(void **state)
+static void or_it_says_that_it_was_stopped(void **state)
 {
     struct file *f = *state;
     int asked = 0;
     const struct patience p = {yes, &asked};
     struct err e = {.kind = ERR_LOST};
     assert_false(retry_reconnect(f->store, &p, &e));
-    assert_int_equal(e.kind, ERR_UNREACHABLE);
+    assert_int_equal(e.kind, ERR_STOPPED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, file_setup, file_teardown)
@@ -56,6 +56,6 @@ static void or_it_says_that_there_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(pauses_grow_and_end), TEST(waiting_ends_when_asked_to),
-                                       TEST(a_connection_is_had_again), TEST(or_it_says_that_there_is_none)};
+                                       TEST(a_connection_is_had_again), TEST(or_it_says_that_it_was_stopped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
