@@ -175,6 +175,81 @@ class Restarted(Away):
             self.went(p.wait())
 
 
+@every_server
+class Doubt(Away):
+    """A COMMIT without an answer, and an application that writes before its rows are looked up."""
+
+    def commit_without_answer(self, what, then, text):
+        """The first COMMIT of a batch is cut off so; when the program is there again, the application does that."""
+        cut, back = [], []
+
+        def before(s):
+            if s.sql == "COMMIT" and not cut and any(x.sql.startswith("DELETE") and "job" in x.sql for x in proxy.seen):
+                cut.append(s.connection)
+                return what
+            if cut and s.connection != cut[0] and not back:
+                back.append(s)
+                eventually(lambda: what is CUT or self.db.rows("select count(*) from job where id <= 10")[0][0] == 0)
+                then()
+            return PASS
+
+        with Proxy(self.db, before) as proxy:
+            return lapse(proxy.dsn, text, "sweep", "--json", "--now", NOW)
+
+    def test_a_row_is_put_back(self):
+        """Its transaction deleted all or none: that one row is there again says nothing."""
+        r = self.commit_without_answer(MUTE, lambda: self.db.execute("insert into job values (1, ?)", (MS + 1,)), contract())
+        p = r.policy("job")
+        self.assertEqual(p["rows"] + p["unknown"], LAST, r)
+        self.assertEqual((p["rows"], r.code), (LAST, 0) if self.on_postgres else (LAST - 10, 1), r)
+        self.left("job", 1, 1000)
+
+    def test_others_delete_them_under_a_lease(self):
+        """It keeps out sweeps, and no applications."""
+        text = "schedulers: {default: {every: 1h, exclusive: true}}\n" + contract()
+        self.lapse(text, "install", code=0)
+        r = self.commit_without_answer(CUT, lambda: self.db.execute("delete from job where id <= 10"), text)
+        p = r.policy("job")
+        self.assertEqual((p["rows"], p["unknown"]), (LAST - 10, 10), r)
+        self.left("job", 1000)
+
+    def test_what_is_looked_up_is_in_the_metrics(self):
+        cut = []
+
+        def before(s):
+            if s.sql == "COMMIT" and not cut and any(x.sql.startswith("DELETE") and "job" in x.sql and x.connection == s.connection
+                                                     for x in proxy.seen):
+                cut.append(s)
+                return MUTE
+            return PASS
+
+        with Proxy(self.db, before) as proxy, Daemon(proxy, "schedulers: {default: {every: 1h}}\n" + contract()) as d:
+            line = d.wait_for("default.lifecycle_pruned")
+            self.assertEqual(d.metrics()["lifecycle_prune_rows_total", "default", "job", "job"], line["job"])
+            self.assertEqual(line["job"], LAST + 1 if self.on_postgres else LAST - 9)     # by its clock one more is due
+
+    def test_a_stop_while_nobody_answers(self):
+        for args in (["plan"], ["sweep", "--now", NOW]):
+            with self.subTest(args[0]):
+                reached, over = threading.Event(), threading.Event()
+
+                def before(s):
+                    if '"job"' in s.sql.replace("`", '"') and s.sql.startswith("SELECT") and s.number > 8 and not reached.is_set():
+                        proxy.hang()
+                        reached.set()
+                        over.wait(60)
+                    return PASS
+
+                with Proxy(self.db, before) as proxy:
+                    p = Lapse.start(proxy.dsn, contract(), *args)
+                    self.addCleanup(p.kill)
+                    self.assertTrue(reached.wait(60))
+                    p.signal(signal.SIGINT)
+                    r = p.wait(30)
+                    over.set()
+                self.assertEqual(r.code, 6, r)
+
+
 class Mysqls(Away, MariadbTest):
     """What a group of MySQL says, by a proxy before a real session whose transaction is really rolled back."""
     CERTIFICATION = Refuse(3101, "40000", "Plugin instructed the server to rollback the current transaction.")

@@ -140,6 +140,12 @@ class Ends(Brakes):
         self.assertFalse(self.say("resume", "a").json["resumed"])
         self.assertEqual(self.db.rows("select name from lapse_pause where released_at is null"), [])
 
+    def test_one_that_was_released_does_not_come_back_with_the_clock(self):
+        self.say("pause", "a", "--for", "1h")
+        self.say("resume", "a")
+        self.given(f"update lapse_pause set until = {self.clock(3600)}")      # as a server says it whose clock is behind
+        self.paused()
+
     def test_expired_brakes_are_cleared_away(self):
         self.say("pause", "a", "--for", "1ms")
         time.sleep(0.05)
