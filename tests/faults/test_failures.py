@@ -369,7 +369,7 @@ class Connections(Jobs):
                 self.assertEqual(self.gone(self.sweep(contract())), {})
 
     def test_a_row_of_it_that_somebody_put_back(self):
-        """Then it looks as if nothing had gone: it is swept again, with what came back of it."""
+        """That one of them is there again does not mean that nothing had gone. It is swept, too."""
         put = []
 
         def before(s):
@@ -378,9 +378,10 @@ class Connections(Jobs):
                 self.insert("job", (1, 1))
             return MUTE if s.sql == "COMMIT" and s.connection == 1 else PASS
 
-        r, _ = self.through(before, batch=10)
+        r, _ = self.through(before, batch=10, code=0 if self.on_postgres else 1)
         self.stayed()
-        self.assertEqual((r.policy("job")["rows"], r.policy("job")["unknown"]), (LAST - 9, 0), r)
+        self.assertEqual((r.policy("job")["rows"], r.policy("job")["unknown"]),
+                         (LAST + 1, 0) if self.on_postgres else (LAST - 9, 10), r)
 
     def test_what_cannot_be_looked_up_is_said_to_be_unknown(self):
         for how in ("--json", "--no-progress"):

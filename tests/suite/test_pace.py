@@ -321,3 +321,17 @@ class AloneMariadb(Alone, unittest.TestCase):
         self.db = self.server.fresh()
         self.addCleanup(self.db.close)
         super().setUp()
+
+
+class ReadAhead(Case, PostgresTest):
+    """Rows that are read for several batches at once."""
+    def test_a_slow_condition_is_not_asked_of_all_rows_at_once(self):
+        """That would take longer than a statement may."""
+        rows = 1500
+        self.given("""create table t (id integer primary key, at_ms bigint); create index on t (at_ms);
+                      create function slow(integer) returns boolean language plpgsql as 'begin perform pg_sleep(0.0005); return false; end'""")
+        self.given(f"insert into t select n, n / 50 from generate_series(1, {rows}) g(n)")
+        self.given("analyze t")
+        r = self.sweep("policies: {t: {table: t, expires: at_ms, batch: 20, hold: 'slow(id)', timeouts: {statement: 1s}, pace: {target: 1m}}}",
+                       code=0)
+        self.assertEqual((r.policy("t")["outcome"], r.policy("t")["rows"]), ("done", rows), r)
