@@ -259,7 +259,7 @@ class Daemon:
         wanted = self.stop_code if code is None else code
         if _SANITIZER.search("\n".join(self.noise)):
             raise AssertionError(f"a sanitizer reports:\n{self}")
-        if self.process.returncode != wanted:
+        if self.process.returncode not in (wanted if isinstance(wanted, tuple) else (wanted,)):
             raise AssertionError(f"it ended with {self.process.returncode}, not {wanted}:\n{self}")
         self.sane()
         return self
