@@ -193,5 +193,8 @@ int main(int argc, char **argv)
         abort();
     int code = finish(dispatch(argc, argv, &call));
     free(call.names);
+    /* A thread may still wait for a server that does not answer: nothing is taken away from under it. */
+    if (asked_to_stop(NULL))
+        _exit(code);
     return code;
 }

@@ -89,10 +89,11 @@ static void test_a_fuse_is_said_once(void **state)
     assert_int_equal(tick(t, both(OUTCOME_FAILED, "no such table"), START + 3 * S, &s), 1);
     heard(&s, "0 failed policy 'bad': no such table\n");
     assert_int_equal(tick(t, both(OUTCOME_DONE, NULL), START + 4 * S, &s), 0);
+    text_release(&s.lines);
     s = from(START);
     assert_int_equal(tick(t, both(OUTCOME_FUSE, "it has tripped"), START + 5 * S, &s), 1);
     heard(&s, "0 failed policy 'bad': it has tripped\n");
-    troubles_free(t);
+    done(&s, t);
 }
 
 static void test_two_days(void **state)
