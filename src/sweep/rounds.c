@@ -52,8 +52,7 @@ void run_heed_rounds(struct run *r)
         return;
     if (r->ahead && r->taken_now - r->ahead_at >= ROUNDS * r->ahead)
         end_without_end(r);
-    if (r->ahead || r->taken_now < r->look_at ||
-        r->plan->policy->batch == BATCH_ALL) /* its transaction is open */
+    if (r->ahead || r->taken_now < r->look_at)
         return;
     int64_t most = r->look_at / PART > FIRST_LOOK ? r->look_at / PART : FIRST_LOOK;
     r->look_at *= r->plan->walk == WALK_PLACE ? PART : 2;
