@@ -42,14 +42,19 @@ bool show_key(const char *name)
     return found;
 }
 
-static int unknown_key(const char *name)
+const char *nearest_key(const char *name)
 {
     const char *names[1024];
     size_t n = 0;
     struct lapse_key key;
     while (n < sizeof(names) / sizeof(names[0]) && lapse_contract_key(n, &key))
         names[n++] = key.key;
-    const char *near = lapse_nearest(name, names, n);
+    return lapse_nearest(name, names, n);
+}
+
+static int unknown_key(const char *name)
+{
+    const char *near = nearest_key(name);
     fprintf(stderr, "lapse: no key '%s'", name);
     if (near)
         fprintf(stderr, " (did you mean '%s'?)", near);

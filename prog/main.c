@@ -133,6 +133,9 @@ static int help(const struct call *call)
     if (!is_command(call->names[0]) && show_key(call->names[0]))
         return LAPSE_DONE;
     const struct command *c = args_command(&grammar, call->names[0]);
+    const char *key = c ? NULL : nearest_key(call->names[0]);
+    if (key)
+        fprintf(stderr, "lapse: there is a key '%s' of the contract: 'lapse help %s'\n", key, key);
     if (!c)
         return LAPSE_BAD_INPUT;
     show_command_help(c);

@@ -75,6 +75,7 @@ bool given(const struct call *call, enum option_bit bit);
 
 /* cmd_keys.c: explains a key of the contract, in each section that has it. False: no section has. */
 bool show_key(const char *name);
+const char *nearest_key(const char *name); /* the one that was probably meant, or NULL */
 
 /* terminal.c: what a stream can show. */
 struct terminal {

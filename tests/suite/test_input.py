@@ -498,6 +498,7 @@ class Usage(Input, SqliteTest):
         self.assertNotIn("scheduler.enabled", self.usage(0, "help", "policy.enabled").out)
         self.usage(2, "keys", "kepp", words=("no key 'kepp' (did you mean 'keep'?)",))
         self.usage(2, "help", "swep", words=("did you mean 'sweep'?",))
+        self.usage(2, "help", "kepp", words=("'lapse help keep'",))
 
     def test_a_sweep_of_purges_only_says_what_carries_them_out(self):
         contract = "purges: {flow: {erases: [t(id)]}}"
